@@ -13,6 +13,8 @@
 static enum error_code code_of_http(int status)
 {
     switch (status) {
+    case 400:
+        return INTERNAL;
     case 401:
         return UNAUTHENTICATED;
     case 403:
@@ -36,6 +38,10 @@ static bool ended_early(const struct made_call *call, uint32_t why, struct error
     if (call->http_status != 200 && call->http_status >= 0)
         return fail(err, code_of_http(call->http_status), "%s answered with HTTP's status %d",
                     address, call->http_status);
+    if (call->is_other)
+        return fail(err, UNKNOWN, "%s answered with something else than gRPC", address);
+    if (why == NGHTTP2_NO_ERROR)
+        return fail(err, UNKNOWN, "%s answered without a status", address);
     if (why == NGHTTP2_REFUSED_STREAM)
         return fail(err, UNAVAILABLE, "cannot reach %s: it takes no more calls", address);
     if (why == NGHTTP2_CANCEL)
@@ -74,6 +80,9 @@ static bool check_answer(const struct made_call *call, uint32_t why, struct erro
         return ended_early(call, why, err);
     if (call->status)
         return refused(call, err);
+    if (call->prefix_have)
+        return fail(err, INTERNAL, "%s broke off in the middle of a message",
+                    call->guest->base.address);
     if (!call->messages)
         return fail(err, INTERNAL, "%s answered without a message", call->guest->base.address);
     return true;
@@ -127,6 +136,9 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         rpc_http2_add_decoded(&call->pointer, (const char *)value, size);
     } else if (is_text(name, name_size, "grpc-encoding")) {
         call->packing = rpc_http2_packing_of((const char *)value, size);
+    } else if (is_text(name, name_size, "content-type")) {
+        static const char grpc[] = "application/grpc"; /* "+proto" and the like follow */
+        call->is_other = size < strlen(grpc) || memcmp(value, grpc, strlen(grpc));
     }
     return 0;
 }
@@ -138,7 +150,8 @@ static void take_message(struct made_call *call)
     call->messages++;
     if (call->prefix[0] && !rpc_http2_unpack(&call->message, call->packing,
                                              call->guest->message_bytes_max, &err)) {
-        (void)fail(&err, INTERNAL, "%s answered unreadably", call->guest->base.address);
+        if (err.code != EXHAUSTED)
+            (void)fail(&err, INTERNAL, "%s answered unreadably", call->guest->base.address);
         rpc_http2_client_end(call, &err);
         return;
     }
@@ -180,6 +193,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     struct made_call *call = call_of(session, stream);
     (void)flags;
     (void)arg;
+    if (call && (call->http_status != 200 || call->is_other))
+        return 0; /* a page, for people */
     while (call && !call->is_over && size) {
         size_t part;
         if (call->prefix_have < HTTP2_PREFIX) {
@@ -203,15 +218,48 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     return 0;
 }
 
+/* An answer that is whole before its request is: the rest of that is not sent. */
+static void answered_early(struct made_call *call)
+{
+    struct error err;
+    bool good = check_answer(call, NGHTTP2_NO_ERROR, &err);
+    rpc_http2_client_end(call, good ? NULL : &err);
+    if (good)
+        (void)nghttp2_submit_rst_stream(call->guest->wire.session, NGHTTP2_FLAG_NONE,
+                                        call->stream, NGHTTP2_CANCEL);
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
     struct http2_guest *guest =
         (struct http2_guest *)((char *)arg - offsetof(struct http2_guest, wire));
-    (void)session;
-    if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK)
+    bool is_ack = frame->hd.flags & NGHTTP2_FLAG_ACK;
+    bool is_last =
+        frame->hd.type <= NGHTTP2_HEADERS && frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+    struct made_call *call = is_last ? call_of(session, frame->hd.stream_id) : NULL;
+    if (frame->hd.type == NGHTTP2_PING && is_ack)
         guest->wire.pinged_ns = 0;
+    if (frame->hd.type == NGHTTP2_SETTINGS && !is_ack)
+        rpc_http2_guest_greeted(guest);
     if (frame->hd.type == NGHTTP2_GOAWAY)
         guest->is_leaving = true;
+    if (call && !call->is_over && call->sending.sent < call->sending.message->size)
+        answered_early(call);
+    return 0;
+}
+
+/* A request that waited to be sent until the server took no more. */
+static int on_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int why, void *arg)
+{
+    struct made_call *call = call_of(session, frame->hd.stream_id);
+    struct error err;
+    (void)why;
+    (void)arg;
+    if (call && frame->hd.type == NGHTTP2_HEADERS) {
+        (void)fail(&err, UNAVAILABLE, "cannot reach %s: it is shutting down",
+                   call->guest->base.address);
+        rpc_http2_client_end(call, &err);
+    }
     return 0;
 }
 
@@ -237,6 +285,7 @@ nghttp2_session_callbacks *rpc_http2_answer_callbacks(void)
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, on_not_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_closed);
     return callbacks;
 }

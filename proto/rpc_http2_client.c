@@ -171,6 +171,7 @@ static void call_join(struct made_call *call)
 {
     struct http2_guest *guest = call->guest;
     struct error err;
+    rpc_http2_guest_part(guest);
     call->next = guest->calls;
     call->at = &guest->calls;
     if (call->next)
@@ -184,10 +185,12 @@ static void call_join(struct made_call *call)
         (void)fail(&err, UNAVAILABLE, "cannot reach %s: it is shutting down",
                    guest->base.address);
         rpc_http2_client_end(call, &err);
-    } else if (guest->is_connected) {
+    } else if (guest->is_greeted) {
         rpc_http2_client_submit(call);
         if (!guest->wire.corked)
             http2_wire_flush(&guest->wire);
+    } else if (guest->is_connected) {
+        return; /* it is sent by and by */
     } else if (clock_monotonic_ns() < guest->away_until_ns) {
         rpc_http2_client_end(call, &guest->away);
     } else if (!guest->wants_server) {
@@ -243,7 +246,8 @@ bool rpc_http2_client_call(struct rpc_client *base, const char *path, const stru
     told(call);
     call_unref(call);
     unlock(guest);
-    if (!ok && err->code == DEADLINE && is_over(&until)) /* whoever saw it first */
+    if (!ok && (err->code == DEADLINE || err->code == CANCELLED) && is_over(&until))
+        /* whoever saw it first, and however a server says that */
         (void)fail(err, DEADLINE, "no answer from %s within %d ms", base->address, timeout_ms);
     return ok;
 }
@@ -342,13 +346,12 @@ bool rpc_http2_client_peer(const struct rpc_client *base, struct endpoint *peer)
 
 /* --- ends --- */
 
-/* `arg` NULL: all. */
-static void cancel(struct http2_guest *guest, const void *arg)
+static void cancel(struct http2_guest *guest, bool all, const void *arg)
 {
     struct error err;
     (void)fail(&err, CANCELLED, "the call was cancelled");
     for (struct made_call *call = guest->calls; call; call = call->next)
-        if (!arg || call->arg == arg)
+        if (all || ((call->done || call->sink) && call->arg == arg))
             rpc_http2_client_end(call, &err);
     if (!guest->wire.corked)
         http2_wire_flush(&guest->wire);
@@ -358,7 +361,7 @@ void rpc_http2_client_cancel_started(struct rpc_client *base, const void *arg)
 {
     struct http2_guest *guest = (struct http2_guest *)base;
     pthread_mutex_lock(&guest->wire.lock);
-    cancel(guest, arg);
+    cancel(guest, false, arg);
     unlock(guest);
 }
 
@@ -367,7 +370,7 @@ void rpc_http2_client_cancel(struct rpc_client *base)
     struct http2_guest *guest = (struct http2_guest *)base;
     pthread_mutex_lock(&guest->wire.lock);
     guest->is_cancelled = true;
-    cancel(guest, NULL);
+    cancel(guest, true, NULL);
     unlock(guest);
 }
 

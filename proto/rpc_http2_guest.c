@@ -41,6 +41,14 @@ static void unlock(struct http2_guest *guest)
 
 /* --- connecting --- */
 
+static bool is_closing(struct http2_guest *guest)
+{
+    pthread_mutex_lock(&guest->wire.lock);
+    bool is = guest->closing;
+    pthread_mutex_unlock(&guest->wire.lock);
+    return is;
+}
+
 /* True: it is to end.  What is over meanwhile is told. */
 static bool was_woken(struct http2_guest *guest)
 {
@@ -49,9 +57,8 @@ static bool was_woken(struct http2_guest *guest)
     assert(got == (ssize_t)sizeof(times));
     pthread_mutex_lock(&guest->wire.lock);
     rpc_http2_client_tell(guest);
-    bool ends = guest->closing;
     unlock(guest);
-    return ends;
+    return is_closing(guest);
 }
 
 /* -1: `err` says why. */
@@ -88,13 +95,15 @@ static int connect_any(struct http2_guest *guest, struct error *err)
 {
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
+    *err = (struct error){.code = CANCELLED};
     int to = -1, failed = getaddrinfo(guest->host, guest->port, &wanted, &found);
     if (failed) {
         (void)fail(err, UNAVAILABLE, "cannot reach %s: %s", guest->base.address,
                    gai_strerror(failed));
         return -1;
     }
-    for (const struct addrinfo *at = found; at && to < 0; at = at->ai_next) {
+    for (const struct addrinfo *at = found; at && to < 0 && !is_closing(guest);
+         at = at->ai_next) {
         to = connect_to(guest, at, err);
         guest->has_peer = to >= 0 && connection_endpoint(at->ai_addr, &guest->peer);
     }
@@ -111,16 +120,38 @@ static void be_away(struct http2_guest *guest, const struct error *err)
     rpc_http2_client_abandon(guest, err);
 }
 
+static void close_wire(struct http2_guest *guest)
+{
+    http2_wire_close(&guest->wire);
+    guest->is_connected = guest->is_greeted = guest->is_leaving = false;
+}
+
 /* The connection is no more. */
 static void broken(struct http2_guest *guest, const struct error *err)
 {
-    bool was_never = !guest->wire.is_shaken;
-    http2_wire_close(&guest->wire);
-    guest->is_connected = guest->is_leaving = false;
+    bool was_never = !guest->is_greeted;
+    close_wire(guest);
     if (was_never)
         be_away(guest, err);
     else
         rpc_http2_client_abandon(guest, err);
+}
+
+void rpc_http2_guest_greeted(struct http2_guest *guest)
+{
+    if (guest->is_greeted)
+        return;
+    guest->is_greeted = true;
+    guest->away_ms = 0;
+    for (struct made_call *call = guest->calls; call; call = call->next)
+        if (!call->is_over)
+            rpc_http2_client_submit(call);
+}
+
+void rpc_http2_guest_part(struct http2_guest *guest)
+{
+    if (guest->is_leaving && !guest->calls)
+        close_wire(guest);
 }
 
 static void use(struct http2_guest *guest, int to)
@@ -144,9 +175,6 @@ static void use(struct http2_guest *guest, int to)
         broken(guest, &err);
         return;
     }
-    for (struct made_call *call = guest->calls; call; call = call->next)
-        if (!call->is_over)
-            rpc_http2_client_submit(call);
     if (guest->tls) { /* whose client begins */
         wire->wants_room = true;
         http2_wire_arm(wire);
@@ -181,10 +209,8 @@ static void serve(struct http2_guest *guest)
     wire->busy = wire->corked = true;
     wire->wants_room = false;
     bool ok = wire->is_shaken || http2_tls_shake(wire, why);
-    if (ok && wire->is_shaken) {
-        guest->away_ms = 0;
+    if (ok && wire->is_shaken)
         ok = http2_wire_take(wire);
-    }
     wire->corked = false;
     http2_wire_flush(wire);
     wire->busy = false;
@@ -201,7 +227,7 @@ static void look_whether_there(struct http2_guest *guest)
 {
     struct http2_wire *wire = &guest->wire;
     struct error err;
-    if (!wire->session || (guest->quiet && wire->is_shaken))
+    if (!wire->session || (guest->quiet && guest->is_greeted))
         return;
     if (http2_wire_is_there(wire, clock_monotonic_ns())) {
         http2_wire_flush(wire);
@@ -219,13 +245,10 @@ static void *http2_guest_main(void *arg)
     uint64_t times;
     pthread_mutex_lock(&guest->wire.lock);
     while (!guest->closing) {
+        rpc_http2_client_tell(guest); /* by whom it is answered, before another is called */
+        rpc_http2_guest_part(guest);
         if (guest->wants_server && !guest->is_connected)
             connect_now(guest);
-        rpc_http2_client_tell(guest);
-        if (guest->is_leaving && !guest->calls) {
-            http2_wire_close(&guest->wire);
-            guest->is_connected = guest->is_leaving = false;
-        }
         int timeout_ms = guest->is_connected ? TICK_MS : -1;
         bool ready = guest->queued || (guest->wants_server && !guest->is_connected);
         unlock(guest);
@@ -237,10 +260,11 @@ static void *http2_guest_main(void *arg)
             assert(got == (ssize_t)sizeof(times));
         }
         pthread_mutex_lock(&guest->wire.lock);
+        bool served = false;
         for (int i = 0; i < count; i++)
             if (events[i].data.ptr == &guest->wire)
-                serve(guest);
-        if (!count && !ready)
+                serve(guest), served = true;
+        if (!served)
             look_whether_there(guest);
     }
     unlock(guest);

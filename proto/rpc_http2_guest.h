@@ -2,8 +2,9 @@
  * rpc_http2_guest.h - what the files of the calling end of gRPC share.
  *
  * DESIGN: a client connects when it is first needed, and again when that has broken.  Requests
- * are written by who makes them.  The client's thread (http2_guest_main) connects, reads, tells
- * the calls that were started what came, and pings; who waits for a call is woken by it.
+ * are sent when the server has said how many it takes, written by who makes them.  The client's
+ * thread (http2_guest_main) connects, reads, tells the calls that were started what came, and
+ * pings; who waits for a call is woken by it.
  *
  * A call is in its client's list until it is over, that has been told, and its stream is
  * closed: until then the session may have parts of its request left to write.
@@ -42,6 +43,7 @@ struct made_call {
 
     /* the answer */
     int http_status, status; /* -1: not said */
+    bool is_other;           /* than gRPC */
     struct str text, pointer;
     enum rpc_http2_packing packing;
     unsigned char prefix[HTTP2_PREFIX];
@@ -73,6 +75,7 @@ struct http2_guest {
     int open;                               /* those that have not been told */
     struct made_call *queued, **queued_end; /* for the thread */
     bool is_connected;
+    bool is_greeted; /* the server has said what it allows: calls are sent */
     bool is_leaving; /* the server has said that it takes no more calls */
     bool wants_server;
     uint64_t away_until_ns; /* calls fail with `away` till then */
@@ -88,6 +91,12 @@ bool rpc_http2_guest_start(struct http2_guest *guest);
 
 /* The thread has something to do. */
 void rpc_http2_guest_wake(struct http2_guest *guest);
+
+/* With the lock held.  The server speaks HTTP/2: what waits for that is sent. */
+void rpc_http2_guest_greeted(struct http2_guest *guest);
+
+/* With the lock held.  Lets go of a server that takes no more calls and has none. */
+void rpc_http2_guest_part(struct http2_guest *guest);
 
 /* --- rpc_http2_client.c: calls; with the lock held --- */
 
