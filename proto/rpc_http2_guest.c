@@ -219,6 +219,9 @@ static void serve(struct http2_guest *guest)
         http2_wire_arm(wire);
         return;
     }
+    if (ok)
+        snprintf(why, sizeof(why), "%s",
+                 guest->is_leaving ? "it is shutting down" : "what it says is no HTTP/2");
     (void)fail(&err, UNAVAILABLE, "cannot reach %s: %s", guest->base.address, why);
     broken(guest, &err);
 }

@@ -208,6 +208,16 @@ static inline bool host_go(struct http2_host *host)
     return true;
 }
 
+/* Until the client has counted so far. */
+static inline void host_serve(struct http2_host *host, const int *counter, int number)
+{
+    struct pollfd file = {.fd = host->socket, .events = POLLIN};
+    for (int ms = 0; count_of(counter) < number && ms < PATIENCE_MS; ms++)
+        if (poll(&file, 1, 1))
+            CHECK(host_go(host));
+    CHECK_INT(count_of(counter), number);
+}
+
 /* Until so many requests have come whole. */
 static inline void host_await(struct http2_host *host, int whole)
 {
