@@ -267,14 +267,16 @@ static bool may_go_on(const struct http2_wire *wire, int said, char why[200])
     return waits;
 }
 
-/* The same, where nobody but the log is told. */
+/* The same, where the log is told, and who has asked for it. */
 static ssize_t taken(const struct http2_wire *wire, int said)
 {
-    char why[200], quoted[400];
+    char why[200] = "", quoted[400];
     if (said > 0)
         return said;
     if (may_go_on(wire, said, why))
         return 0;
+    if (wire->why)
+        memcpy(wire->why, why, sizeof(why));
     log_line(LOG_DEBUG, "rpc", "peer=%s msg=%s", wire->peer,
              log_quote(why, quoted, sizeof(quoted)));
     return -1;

@@ -61,6 +61,7 @@ struct http2_wire {
     const char *peer; /* for logs; borrowed */
     int epoll;        /* that watches the socket, ... */
     void *watched;    /* ... with this */
+    char *why;        /* (optional) 200 bytes: what TLS has against going on is put there */
 
     pthread_mutex_t lock; /* guards: all below */
     int socket;

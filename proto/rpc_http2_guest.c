@@ -209,8 +209,10 @@ static void serve(struct http2_guest *guest)
     wire->busy = wire->corked = true;
     wire->wants_room = false;
     bool ok = wire->is_shaken || http2_tls_shake(wire, why);
+    wire->why = why;
     if (ok && wire->is_shaken)
         ok = http2_wire_take(wire);
+    wire->why = NULL;
     wire->corked = false;
     http2_wire_flush(wire);
     wire->busy = false;
