@@ -61,16 +61,27 @@ static char *text_read(const char *path)
 }
 
 /* Gone, or dead and not yet reaped by whoever has inherited it. */
-static bool process_is_gone(pid_t pid)
+static bool is_gone_now(pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (!exists(path))
-        return true;
-    char *text = text_read(path);
-    bool dead = strstr(text, ") Z ") != NULL;
-    free(text);
-    return dead;
+    FILE *file = fopen(path, "re");
+    char text[200] = "";
+    bool read = file && fgets(text, sizeof(text), file);
+    if (file)
+        fclose(file);
+    return !read || strstr(text, ") Z ");
+}
+
+/* Who is killed may take a moment to die. */
+static bool process_is_gone(pid_t pid)
+{
+    for (int i = 0; i < 200; i++) {
+        if (is_gone_now(pid))
+            return true;
+        usleep(10000);
+    }
+    return false;
 }
 
 /* Tasks get "train spec.json ..." and run in their folder. */
