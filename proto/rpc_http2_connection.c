@@ -125,9 +125,7 @@ static void take_prefix(struct http2_call *call)
         (void)fail(&err, EXHAUSTED, "Received message larger than max (%u vs. %" PRId64 ")",
                    call->size, bytes_max);
         rpc_http2_call_refuse(call, &err);
-    } else {
-        http2_wire_reserve(&call->base.request, call->size);
-    }
+    } /* no room is made for it: who says so may say it of many calls, and send none */
 }
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *data,
