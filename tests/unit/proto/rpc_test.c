@@ -561,6 +561,7 @@ TEST(rpc_mutual_tls)
         rpc_client_free(client);
     }
     rpc_server_stop(server);
+    str_release(&response);
     free(certificate);
     free(key);
 }

@@ -354,6 +354,7 @@ TEST(unknown_handles_and_keys_are_refused)
     CHECK_INT(err.code, INVALID);
     CHECK(!ask("/tensorflow.WorkerService/RecvDebug", &request, &response));
     CHECK_INT(err.code, UNIMPLEMENTED);
+    str_release(&request);
     str_release(&response);
     stop();
 }
