@@ -38,8 +38,7 @@ void rpc_http2_client_settle(struct made_call *call)
     if (!call->is_told || call->stream || !call->at)
         return;
     *call->at = call->next;
-    if (call->next)
-        call->next->at = call->at;
+    *(call->next ? &call->next->at : &call->guest->calls_end) = call->at;
     call->at = NULL;
     call_unref(call);
 }
@@ -172,11 +171,9 @@ static void call_join(struct made_call *call)
     struct http2_guest *guest = call->guest;
     struct error err;
     rpc_http2_guest_part(guest);
-    call->next = guest->calls;
-    call->at = &guest->calls;
-    if (call->next)
-        call->next->at = &call->next;
-    guest->calls = call;
+    *guest->calls_end = call;
+    call->at = guest->calls_end;
+    guest->calls_end = &call->next;
     guest->open++;
     if (guest->is_cancelled) {
         (void)fail(&err, CANCELLED, "the call was cancelled");
@@ -415,6 +412,7 @@ struct rpc_client *rpc_http2_client_new(const struct rpc_client_options *options
     guest->epoll = epoll_create1(EPOLL_CLOEXEC);
     guest->wake = eventfd(0, EFD_CLOEXEC);
     guest->queued_end = &guest->queued;
+    guest->calls_end = &guest->calls;
     guest->wire = (struct http2_wire){.peer = guest->base.address,
                                       .epoll = guest->epoll,
                                       .watched = &guest->wire,

@@ -71,7 +71,7 @@ struct http2_guest {
 
     struct http2_wire wire; /* its lock guards: all below, and calls */
     pthread_cond_t drained; /* the last call has gone */
-    struct made_call *calls;
+    struct made_call *calls, **calls_end;
     int open;                               /* those that have not been told */
     struct made_call *queued, **queued_end; /* for the thread */
     bool is_connected;

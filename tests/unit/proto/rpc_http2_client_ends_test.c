@@ -53,6 +53,24 @@ static void check_text(const char *text)
     CHECK_TEXT(err.text, wanted);
 }
 
+/* --- servers that let callers wait --- */
+
+TEST(http2_client_sends_what_waited_in_order)
+{
+    begin();
+    make(&made, client, "first");
+    make(&other, client, "second");
+    host_begin(&host);
+    host_await(&host, 2);
+    CHECK_TEXT(str_text(&host_call_of(&host, 1)->request) + 5, "first");
+    CHECK_TEXT(str_text(&host_call_of(&host, 3)->request) + 5, "second");
+    host_reply(&host, 1, "one");
+    made_answered(&made, "one");
+    host_reply(&host, 3, "two");
+    made_answered(&other, "two");
+    end();
+}
+
 /* --- servers that stop --- */
 
 static void go_away(int32_t last)
