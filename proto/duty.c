@@ -55,6 +55,31 @@ static bool goes_on(struct duty *duty, bool idle)
     return goes;
 }
 
+static _Thread_local struct duty_work *later; /* NULL: the thread serves no event */
+
+static void come_back(struct duty *duty)
+{
+    pthread_mutex_lock(&duty->lock);
+    duty->waiting++;
+    pthread_mutex_unlock(&duty->lock);
+}
+
+static void serve(struct duty *duty, const struct epoll_event *event)
+{
+    struct duty_work left = {0};
+    later = &left;
+    duty->options.serve(duty->options.self, event);
+    later = NULL;
+    if (!left.work)
+        return;
+    if (left.begin)
+        left.begin(left.held);
+    left.work(left.arg);
+    if (left.end)
+        left.end(left.held);
+    come_back(duty);
+}
+
 static void *duty_main(void *arg)
 {
     struct duty *duty = arg;
@@ -63,7 +88,7 @@ static void *duty_main(void *arg)
     while (goes_on(duty, !count)) {
         count = epoll_wait(duty->options.epoll, &event, 1, IDLE_MS);
         if (count > 0 && event.data.ptr != &duty->wake)
-            duty->options.serve(duty->options.self, &event);
+            serve(duty, &event);
     }
     unref(duty);
     return NULL;
@@ -88,7 +113,7 @@ static bool add_thread_locked(struct duty *duty)
     return ok;
 }
 
-bool duty_leave(struct duty *duty)
+static bool leave(struct duty *duty)
 {
     pthread_mutex_lock(&duty->lock);
     bool others = !duty->over && (duty->waiting > 1 || add_thread_locked(duty));
@@ -98,11 +123,12 @@ bool duty_leave(struct duty *duty)
     return others;
 }
 
-void duty_return(struct duty *duty)
+bool duty_later(struct duty *duty, const struct duty_work *work)
 {
-    pthread_mutex_lock(&duty->lock);
-    duty->waiting++;
-    pthread_mutex_unlock(&duty->lock);
+    if (!later || later->work || !leave(duty))
+        return false;
+    *later = *work;
+    return true;
 }
 
 /* Its threads see that it is over. */

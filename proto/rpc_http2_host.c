@@ -228,27 +228,25 @@ static void look_around(struct http2_host *host)
 
 /* --- threads --- */
 
-/* What a handler has left to the thread that called it. */
-struct later {
-    struct http2_connection *connection; /* whose call it is; held */
-    void (*work)(void *arg);
-    void *arg;
-};
-
-static _Thread_local struct later *later; /* NULL: no handler is called */
+static void let_go(void *held)
+{
+    rpc_http2_drop(held);
+}
 
 bool rpc_http2_host_later(struct rpc_call *base, void (*work)(void *arg), void *arg)
 {
     struct http2_connection *connection = ((struct http2_call *)base)->connection;
-    if (!later || later->work || !duty_leave(connection->host->duty))
-        return false;
+    const struct duty_work all = {.work = work, .arg = arg, .end = let_go, .held = connection};
     rpc_http2_hold(connection);
-    *later = (struct later){connection, work, arg};
-    return true;
+    if (duty_later(connection->host->duty, &all))
+        return true;
+    rpc_http2_drop(connection);
+    return false;
 }
 
-static void serve_event(struct http2_host *host, const struct epoll_event *event)
+static void serve(void *self, const struct epoll_event *event)
 {
+    struct http2_host *host = self;
     uint64_t id = (uint64_t)(uintptr_t)event->data.ptr;
     if (event->data.ptr == &host->timer) {
         look_around(host);
@@ -269,21 +267,6 @@ static void serve_event(struct http2_host *host, const struct epoll_event *event
     if (connection->id == id && !rpc_http2_serve(connection))
         hang_up(connection, NULL);
     rpc_http2_drop(connection);
-}
-
-static void serve(void *self, const struct epoll_event *event)
-{
-    struct http2_host *host = self;
-    struct later left = {0};
-    later = &left;
-    serve_event(host, event);
-    later = NULL;
-    if (!left.work)
-        return;
-    struct duty *duty = host->duty;
-    left.work(left.arg);
-    rpc_http2_drop(left.connection);
-    duty_return(duty);
 }
 
 /* --- addresses --- */

@@ -145,51 +145,45 @@ static void serve(struct visitor *visitor, uint32_t events)
 
 /* --- threads --- */
 
-/* What a handler has left to the thread that called it. */
-struct later {
-    struct visitor *visitor; /* whose call it is; held */
-    void (*work)(void *arg);
-    void *arg;
-};
+static void work_begins(void *held)
+{
+    struct visitor *visitor = held;
+    channel_remember(&visitor->channel);
+}
 
-static _Thread_local struct later *later; /* NULL: no handler is called */
+static void work_ends(void *held)
+{
+    struct visitor *visitor = held;
+    channel_forget(&visitor->channel);
+    rpc_socket_host_leave(visitor);
+}
 
 bool rpc_socket_host_later(struct rpc_call *base, void (*work)(void *arg), void *arg)
 {
     struct visitor *visitor = ((struct socket_call *)base)->visitor;
     struct socket_host *host = visitor->host;
-    if (!later || later->work || !duty_leave(host->duty))
-        return false;
+    const struct duty_work all = {work, arg, work_begins, work_ends, visitor};
     pthread_mutex_lock(&host->lock);
     visitor->references++;
     pthread_mutex_unlock(&host->lock);
-    *later = (struct later){visitor, work, arg};
-    return true;
+    if (duty_later(host->duty, &all))
+        return true;
+    rpc_socket_host_leave(visitor);
+    return false;
 }
 
 static void serve_event(void *self, const struct epoll_event *event)
 {
     struct socket_host *host = self;
-    struct later left = {0};
-    later = &left;
     if (event->data.ptr == &host->listening) {
         let_in(host);
-    } else {
-        struct visitor *visitor = find_visitor(host, event->data.ptr);
-        if (visitor) {
-            serve(visitor, event->events);
-            rpc_socket_host_leave(visitor);
-        }
-    }
-    later = NULL;
-    if (!left.work)
         return;
-    struct duty *duty = host->duty;
-    channel_remember(&left.visitor->channel);
-    left.work(left.arg);
-    channel_forget(&left.visitor->channel);
-    rpc_socket_host_leave(left.visitor);
-    duty_return(duty);
+    }
+    struct visitor *visitor = find_visitor(host, event->data.ptr);
+    if (!visitor)
+        return;
+    serve(visitor, event->events);
+    rpc_socket_host_leave(visitor);
 }
 
 /* --- the server --- */
