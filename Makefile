@@ -253,7 +253,7 @@ build/web/stamp: $(WEB_FILES) web/node_modules/.package-lock.json
 
 # Only *_pb.c and rpc_*.c may see generated code; any other include of it does not compile.
 $(OBJ)/%_pb.o: CFLAGS += -I$(GEN)
-PB_TESTS := $(CASES) $(SESSIONS) $(OBJ)/tests/unit/proto/message_pb_test.o $(OBJ)/tests/unit/proto/text_pb_test.o $(OBJ)/tests/unit/runtime/master_pb_test.o
+PB_TESTS := $(CASES) $(SESSIONS) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/unit/*/*_pb_test.c))
 $(PB_TESTS): CFLAGS += -I$(GEN)
 $(PB_TESTS): $(GEN)/stamp
 

@@ -178,17 +178,11 @@ void rpc_client_start(struct rpc_client *client, const char *path, const struct 
  * that has no such address. */
 bool rpc_client_peer(const struct rpc_client *client, struct endpoint *peer);
 
-struct rpc_span {
-    const void *data;
-    size_t size;
-};
-
 /* Where the messages of an answer go; the first member of a struct that knows more.  Both are
  * called by the client's thread. */
 struct rpc_sink {
-    /* One message, as it lies in memory; false ends the call with `err`. */
-    bool (*take)(struct rpc_sink *sink, const struct rpc_span *spans, int count,
-                 struct error *err);
+    /* One message; false ends the call with `err`. */
+    bool (*take)(struct rpc_sink *sink, const void *bytes, size_t size, struct error *err);
     void (*done)(struct rpc_sink *sink,
                  const struct error *err); /* once; NULL: all was taken */
 };

@@ -286,8 +286,7 @@ static void give(struct made_call *call)
     if (!call->arrived)
         call->arrived_end = &call->arrived;
     pthread_mutex_unlock(&guest->wire.lock);
-    const struct rpc_span span = {arrived->bytes.data, arrived->bytes.size};
-    bool takes = call->sink->take(call->sink, &span, 1, &err);
+    bool takes = call->sink->take(call->sink, arrived->bytes.data, arrived->bytes.size, &err);
     pthread_mutex_lock(&guest->wire.lock);
     str_release(&call->spare);
     call->spare = arrived->bytes;

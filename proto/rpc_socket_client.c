@@ -144,7 +144,6 @@ static void refuse(struct socket_guest *guest, uint64_t id, const struct error *
 
 static void take_part(struct socket_guest *guest, const struct frame *frame)
 {
-    const struct rpc_span span = {frame->body, frame->size};
     struct error err;
     pthread_mutex_lock(&guest->lock);
     struct made_call *call =
@@ -153,7 +152,7 @@ static void take_part(struct socket_guest *guest, const struct frame *frame)
     if (!call)
         return;
     bool ok = call->sink
-                  ? call->sink->take(call->sink, &span, 1, &err)
+                  ? call->sink->take(call->sink, frame->body, frame->size, &err)
                   : fail(&err, INTERNAL, "%s answered with several messages", guest->shown);
     if (!ok)
         refuse(guest, frame->call, &err);
@@ -161,13 +160,12 @@ static void take_part(struct socket_guest *guest, const struct frame *frame)
 
 static void take_reply(struct socket_guest *guest, const struct frame *frame)
 {
-    const struct rpc_span span = {frame->body, frame->size};
     struct error err;
     struct made_call *call = take_call(guest, frame->call);
     if (!call)
         return;
     if (call->sink) {
-        bool ok = call->sink->take(call->sink, &span, 1, &err);
+        bool ok = call->sink->take(call->sink, frame->body, frame->size, &err);
         call->sink->done(call->sink, ok ? NULL : &err);
     } else {
         const struct str answer = {(char *)frame->body, frame->size, 0}; /* lent */

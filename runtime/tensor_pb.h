@@ -31,8 +31,19 @@ void tensor_serialize_shape(const struct shape *shape, struct str *out);
 
 /* --- for files that see generated code --- */
 
+struct ProtobufCMessageDescriptor;
 struct Tensorflow__TensorProto;
 struct Tensorflow__TensorShapeProto;
+
+/*
+ * As message_unpack(), of a message that has tensors in its field `number`, each a TensorProto
+ * or in a NamedTensorProto.  The elements of those that take `large` bytes or more are not
+ * copied: they are borrowed from `bytes`.
+ */
+enum { TENSOR_LARGE_BYTES = 64 << 10 };
+void *tensor_unpack_message(const struct ProtobufCMessageDescriptor *descriptor,
+                            unsigned number, int large, const void *bytes, size_t size,
+                            struct arena *arena, struct error *err) CHECKED;
 
 /* As tensor_parse(), of a message that was unpacked. */
 bool tensor_unpack(struct tensor *out, const struct Tensorflow__TensorProto *proto,

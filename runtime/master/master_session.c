@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "proto/message_cursor.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/device.h"
 #include "runtime/master/internal.h"
@@ -180,11 +181,8 @@ bool master_run(struct master_session *session, const struct session_run *run,
 /* RunMetadata.partition_graphs is field 3; fields that are appended are merged. */
 static void add_part(struct str *metadata, const char *graph_def, size_t size)
 {
-    str_add_char(metadata, 3 << 3 | 2);
-    size_t left = size;
-    for (; left >= 0x80; left >>= 7)
-        str_add_char(metadata, (char)(left | 0x80));
-    str_add_char(metadata, (char)left);
+    message_add_varint(metadata, MESSAGE_TAG(3));
+    message_add_varint(metadata, size);
     str_add_bytes(metadata, graph_def, size);
 }
 

@@ -125,6 +125,8 @@ bool master_wire_reset(const void *bytes, size_t size, struct arena *arena,
 
 /* --- steps --- */
 
+enum { FIELD_FEED = 2, FIELD_CALLABLE_FEED = 3 }; /* of RunStepRequest, RunCallableRequest */
+
 static void read_options(const Tensorflow__RunOptions *options, struct master_step *out)
 {
     if (!options)
@@ -158,7 +160,8 @@ bool master_wire_run(const void *bytes, size_t size, struct arena *arena,
                      struct master_step *out, struct error *err)
 {
     const Tensorflow__RunStepRequest *request =
-        message_unpack(&tensorflow__run_step_request__descriptor, bytes, size, arena, err);
+        tensor_unpack_message(&tensorflow__run_step_request__descriptor, FIELD_FEED,
+                              TENSOR_LARGE_BYTES, bytes, size, arena, err);
     if (!request)
         return false;
     *out = (struct master_step){
@@ -242,7 +245,8 @@ bool master_wire_run_callable(const void *bytes, size_t size, struct arena *aren
                               struct master_step *out, struct error *err)
 {
     const Tensorflow__RunCallableRequest *request =
-        message_unpack(&tensorflow__run_callable_request__descriptor, bytes, size, arena, err);
+        tensor_unpack_message(&tensorflow__run_callable_request__descriptor,
+                              FIELD_CALLABLE_FEED, TENSOR_LARGE_BYTES, bytes, size, arena, err);
     if (!request)
         return false;
     *out = (struct master_step){.session = request->session_handle,

@@ -2,36 +2,11 @@
 
 #include "runtime/worker/incoming.h"
 #include "base/error.h"
-#include "base/str.h"
 #include "runtime/held.h"
 #include "runtime/tensor_pb.h"
 #include "runtime/turn.h"
 #include "runtime/worker/borrowed.h"
 #include "runtime/worker/wire.h"
-
-/* `size` bytes from `at` on, which the spans have. */
-static void copy_out(const struct rpc_span *spans, size_t at, size_t size, char *to)
-{
-    for (; size; spans++) {
-        if (at >= spans->size) {
-            at -= spans->size;
-            continue;
-        }
-        size_t here = spans->size - at < size ? spans->size - at : size;
-        memcpy(to, (const char *)spans->data + at, here);
-        to += here;
-        size -= here;
-        at = 0;
-    }
-}
-
-static size_t size_of(const struct rpc_span *spans, int count)
-{
-    size_t size = 0;
-    for (int i = 0; i < count; i++)
-        size += spans[i].size;
-    return size;
-}
 
 /* The elements, then whether they were the tensor's all the while. */
 static bool read_over_fabric(const struct incoming *incoming,
@@ -59,9 +34,9 @@ static bool read_lent(const struct incoming *incoming, const struct wire_receive
 }
 
 /* Memory for what is lent is asked for when the value has its turn; 0: it needs none. */
-static uint64_t begin_turn(const struct incoming *incoming, const struct str *head)
+static uint64_t begin_turn(const struct incoming *incoming, const void *head, size_t size)
 {
-    size_t lent = incoming->wants_turn ? wire_read_lent(head->data, head->size) : 0;
+    size_t lent = incoming->wants_turn ? wire_read_lent(head, size) : 0;
     return lent >= TURN_BYTES_MIN ? turn_begin(incoming->step_id, lent) : 0;
 }
 
@@ -85,22 +60,13 @@ static struct buffer *borrow(void *arg, const struct near_place *place, size_t s
     return buffer;
 }
 
-static bool take_head(struct incoming *incoming, const struct rpc_span *spans, int count,
+static bool take_head(struct incoming *incoming, const void *bytes, size_t size,
                       struct error *err)
 {
-    struct str rest = {0};
-    struct wire_content content = {0};
     struct wire_received received;
-    size_t size = size_of(spans, count);
-    if (size < WIRE_SMALL_BYTES || !wire_lift_content(spans, count, &rest, &content)) {
-        str_clear(&rest);
-        content.size = 0;
-        copy_out(spans, 0, size, str_extend(&rest, size));
-    }
-    uint64_t turn = begin_turn(incoming, &rest);
+    uint64_t turn = begin_turn(incoming, bytes, size);
     const struct wire_borrower borrower = {borrow, incoming};
-    bool ok = wire_read_received(rest.data, rest.size, content.size, &borrower, &received, err);
-    str_release(&rest);
+    bool ok = wire_read_received(bytes, size, &borrower, &received, err);
     if (turn && ok && received.value.buffer)
         turn_give(turn, &received.value);
     else if (turn)
@@ -119,28 +85,20 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
         return false;
     if (incoming->was_lent)
         return take_lent(incoming, &received, err);
-    if (incoming->is_borrowed)
-        return true;
-    if (content.size) {
-        copy_out(spans, content.at, content.size, incoming->value.data);
-        tensor_settle(&incoming->value);
-    } else {
+    if (!incoming->is_borrowed)
         incoming->missing = (size_t)received.content_bytes;
-    }
     return true;
 }
 
-bool incoming_take(struct incoming *incoming, const struct rpc_span *spans, int count,
-                   struct error *err)
+bool incoming_take(struct incoming *incoming, const void *bytes, size_t size, struct error *err)
 {
     if (!incoming->has_begun)
-        return take_head(incoming, spans, count, err);
-    size_t size = size_of(spans, count);
+        return take_head(incoming, bytes, size, err);
     if (!size || size > incoming->missing)
         return fail(err, INVALID, "%zu bytes of elements came where %zu are missing", size,
                     incoming->missing);
     size_t have = tensor_bytes(&incoming->value) - incoming->missing;
-    copy_out(spans, 0, size, (char *)incoming->value.data + have);
+    memcpy((char *)incoming->value.data + have, bytes, size);
     incoming->missing -= size;
     if (!incoming->missing)
         tensor_settle(&incoming->value);

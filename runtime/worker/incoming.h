@@ -32,7 +32,7 @@ struct incoming {
 };
 
 /* One message.  Fails with INVALID and the like when it does not fit what came before. */
-bool incoming_take(struct incoming *incoming, const struct rpc_span *spans, int count,
+bool incoming_take(struct incoming *incoming, const void *bytes, size_t size,
                    struct error *err) CHECKED;
 
 /* All has come: whether that is the whole tensor. */

@@ -83,11 +83,11 @@ static void remote_complete_instance(struct worker_link *link,
     start(link, METHOD("CompleteInstance"), &request, source_told, asked);
 }
 
-static bool take_buffer(struct rpc_sink *sink, const struct rpc_span *spans, int count,
+static bool take_buffer(struct rpc_sink *sink, const void *bytes, size_t size,
                         struct error *err)
 {
     struct link_asked *asked = (struct link_asked *)sink;
-    return wire_read_buffer(spans, count, asked->into, asked->size, err);
+    return wire_read_buffer(bytes, size, asked->into, asked->size, err);
 }
 
 static void took_buffer(struct rpc_sink *sink, const struct error *err)

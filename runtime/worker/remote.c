@@ -195,13 +195,12 @@ static void give(struct asked *asked, const struct error *err)
 }
 
 /* What is whole is not held up by the end of the call. */
-static bool take(struct rpc_sink *sink, const struct rpc_span *spans, int count,
-                 struct error *err)
+static bool take(struct rpc_sink *sink, const void *bytes, size_t size, struct error *err)
 {
     struct asked *asked = (struct asked *)sink;
     if (asked->is_given)
         return fail(err, INVALID, "an answer to RecvTensor goes on behind its tensor");
-    if (!incoming_take(&asked->incoming, spans, count, err))
+    if (!incoming_take(&asked->incoming, bytes, size, err))
         return false;
     if (!asked->incoming.missing)
         give(asked, NULL);

@@ -90,11 +90,6 @@ struct wire_meet {
     const unsigned char *nonce; /* NEAR_NONCE_BYTES */
 };
 
-/* Where a message has the elements of a tensor. */
-struct wire_content {
-    size_t at, size;
-};
-
 enum {
     WIRE_SMALL_BYTES = 64 << 10, /* what is smaller is copied */
     WIRE_NEAR_BYTES = 128 << 10, /* what is smaller is not worth being read from memory */
@@ -179,15 +174,6 @@ void wire_write_received_head(const struct tensor *value, bool follows,
 /* Bytes of elements that are lent; 0: none are, or it cannot be read. */
 size_t wire_read_lent(const void *bytes, size_t size);
 
-/* `content_bytes`: of elements that were lifted out of the message; else 0.  `borrower`: NULL
- * when none may be mapped. */
-bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
-                        const struct wire_borrower *borrower, struct wire_received *out,
-                        struct error *err) CHECKED;
-
-/*
- * Parts an answer to RecvTensor: the place of the tensor's elements, and in `rest` the message
- * without them.  False when that cannot be done: it is small, malformed, or unusual.
- */
-bool wire_lift_content(const struct rpc_span *spans, int count, struct str *rest,
-                       struct wire_content *content);
+/* `borrower`: NULL when no elements may be mapped. */
+bool wire_read_received(const void *bytes, size_t size, const struct wire_borrower *borrower,
+                        struct wire_received *out, struct error *err) CHECKED;

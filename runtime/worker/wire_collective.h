@@ -8,7 +8,6 @@
 #include "runtime/collective.h"
 
 struct arena;
-struct rpc_span;
 struct str;
 
 /* CompleteGroup and CompleteInstance. */
@@ -56,5 +55,5 @@ bool wire_read_receive_buffer(const void *bytes, size_t size, struct arena *aren
 /* What comes before the bytes in the answer; nothing comes after them. */
 void wire_write_buffer_head(size_t size, struct str *out);
 /* Into `into`, which must have its size: else INTERNAL. */
-bool wire_read_buffer(const struct rpc_span *spans, int count, void *into, size_t into_size,
+bool wire_read_buffer(const void *bytes, size_t size, void *into, size_t into_size,
                       struct error *err) CHECKED;

@@ -8,8 +8,8 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "proto/message.h"
+#include "proto/message_cursor.h"
 #include "runtime/tensor_pb.h"
-#include "runtime/worker/wire_cursor.h"
 #include "runtime/worker/wire_pb.h"
 #include "tensorflow/worker.pb-c.h"
 
@@ -267,26 +267,26 @@ enum {
 /* What a field of that size takes, its tag included. */
 static size_t field_bytes(size_t size)
 {
-    return 1 + wire_varint_bytes(size) + size;
+    return 1 + message_varint_bytes(size) + size;
 }
 
 void wire_write_buffer_head(size_t size, struct str *out)
 {
     size_t extra = size ? field_bytes(size) : 0;
-    wire_add_varint(out, TAG_NUM_BYTES);
-    wire_add_varint(out, size);
-    wire_add_varint(out, TAG_SENT);
-    wire_add_varint(out, clock_wall_us());
-    wire_add_varint(out, TAG_OPTIONS);
-    wire_add_varint(out, field_bytes(strlen(EXTRA_TYPE)) + field_bytes(extra));
-    wire_add_varint(out, TAG_ANY_TYPE);
-    wire_add_varint(out, strlen(EXTRA_TYPE));
+    message_add_varint(out, TAG_NUM_BYTES);
+    message_add_varint(out, size);
+    message_add_varint(out, TAG_SENT);
+    message_add_varint(out, clock_wall_us());
+    message_add_varint(out, TAG_OPTIONS);
+    message_add_varint(out, field_bytes(strlen(EXTRA_TYPE)) + field_bytes(extra));
+    message_add_varint(out, TAG_ANY_TYPE);
+    message_add_varint(out, strlen(EXTRA_TYPE));
     str_add(out, EXTRA_TYPE);
-    wire_add_varint(out, TAG_ANY_VALUE);
-    wire_add_varint(out, extra);
+    message_add_varint(out, TAG_ANY_VALUE);
+    message_add_varint(out, extra);
     if (size) {
-        wire_add_varint(out, TAG_CONTENT);
-        wire_add_varint(out, size);
+        message_add_varint(out, TAG_CONTENT);
+        message_add_varint(out, size);
     }
 }
 
@@ -297,61 +297,50 @@ struct filling {
     bool has_extra;
 };
 
-typedef bool read_inner(struct wire_cursor *cursor, struct filling *filling);
+typedef bool read_inner(struct message_cursor inner, struct filling *filling);
 
-/* The fields of a message that ends where the cursor does; `inner` takes those with the tag
- * that is wanted, at whose end the cursor ends meanwhile. */
-static bool read_fields(struct wire_cursor *cursor, uint64_t wanted, read_inner *inner,
+/* The fields of a message; `read` takes those with the tag that is wanted. */
+static bool read_fields(struct message_cursor message, uint64_t wanted, read_inner *read,
                         struct filling *filling)
 {
-    const size_t end = cursor->end;
     uint64_t tag;
-    size_t size;
-    while (cursor->at < end) {
-        if (!wire_cursor_varint(cursor, &tag))
+    struct message_cursor inner;
+    while (message.at < message.end) {
+        if (!message_cursor_varint(&message, &tag))
             return false;
-        if (tag != wanted) {
-            if (!wire_cursor_skip(cursor, tag))
-                return false;
-            continue;
-        }
-        if (!wire_cursor_length(cursor, &size))
+        if (tag == wanted ? !message_cursor_enter(&message, &inner) || !read(inner, filling)
+                          : !message_cursor_skip(&message, tag))
             return false;
-        cursor->end = cursor->at + size;
-        if (!inner(cursor, filling))
-            return false;
-        cursor->end = end;
     }
     return true;
 }
 
-static bool read_content(struct wire_cursor *cursor, struct filling *filling)
+static bool read_content(struct message_cursor content, struct filling *filling)
 {
-    size_t size = cursor->end - cursor->at;
-    bool fits = filling->came <= filling->room && size <= filling->room - filling->came;
-    wire_cursor_copy(cursor, size, fits ? filling->into + filling->came : NULL);
+    size_t size = (size_t)(content.end - content.at);
+    if (filling->came <= filling->room && size <= filling->room - filling->came && size)
+        memcpy(filling->into + filling->came, content.at, size);
     filling->came += size;
     return true;
 }
 
-static bool read_extra(struct wire_cursor *cursor, struct filling *filling)
+static bool read_extra(struct message_cursor extra, struct filling *filling)
 {
-    return read_fields(cursor, TAG_CONTENT, read_content, filling);
+    return read_fields(extra, TAG_CONTENT, read_content, filling);
 }
 
-static bool read_any(struct wire_cursor *cursor, struct filling *filling)
+static bool read_any(struct message_cursor any, struct filling *filling)
 {
     filling->has_extra = true;
-    return read_fields(cursor, TAG_ANY_VALUE, read_extra, filling);
+    return read_fields(any, TAG_ANY_VALUE, read_extra, filling);
 }
 
-bool wire_read_buffer(const struct rpc_span *spans, int count, void *into, size_t into_size,
+bool wire_read_buffer(const void *bytes, size_t size, void *into, size_t into_size,
                       struct error *err)
 {
-    struct wire_cursor cursor = wire_cursor_of(spans, count);
     struct filling filling = {.into = into, .room = into_size};
-    if (!read_fields(&cursor, TAG_OPTIONS, read_any, &filling))
-        return fail(err, INVALID, "an answer to RecvBuf is malformed at byte %zu", cursor.at);
+    if (!read_fields(message_cursor_of(bytes, size), TAG_OPTIONS, read_any, &filling))
+        return fail(err, INVALID, "an answer to RecvBuf is malformed");
     if (!filling.has_extra)
         return fail(err, INTERNAL, "RecvBufResponse has no bytes");
     return filling.came == into_size ||

@@ -119,6 +119,8 @@ bool wire_read_deregister_graph(const void *bytes, size_t size, struct arena *ar
 
 /* --- runs --- */
 
+enum { FIELD_SEND = 3, FIELD_RECV = 1 }; /* of RunGraphRequest, RunGraphResponse */
+
 static Tensorflow__NamedTensorProto **pack_named(const char *const *names,
                                                  const struct tensor *tensors, int count,
                                                  struct arena *arena)
@@ -179,7 +181,8 @@ bool wire_read_run(const void *bytes, size_t size, struct arena *arena, struct w
                    struct error *err)
 {
     const Tensorflow__RunGraphRequest *request =
-        message_unpack(&tensorflow__run_graph_request__descriptor, bytes, size, arena, err);
+        tensor_unpack_message(&tensorflow__run_graph_request__descriptor, FIELD_SEND,
+                              TENSOR_LARGE_BYTES, bytes, size, arena, err);
     if (!request)
         return false;
     *out = (struct wire_run){
@@ -295,7 +298,8 @@ bool wire_read_ran(const void *bytes, size_t size, const struct wire_ran *out,
 {
     struct arena *arena = arena_for(size);
     const Tensorflow__RunGraphResponse *response =
-        message_unpack(&tensorflow__run_graph_response__descriptor, bytes, size, arena, err);
+        tensor_unpack_message(&tensorflow__run_graph_response__descriptor, FIELD_RECV,
+                              TENSOR_LARGE_BYTES, bytes, size, arena, err);
     bool ok = response;
     if (ok && response->status_code)
         ok = fail(err, known_code(response->status_code), "%s", response->status_error_message);

@@ -6,10 +6,10 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "proto/message.h"
+#include "proto/message_cursor.h"
 #include "runtime/tensor_pb.h"
 #include "runtime/worker/near.h"
 #include "runtime/worker/wire.h"
-#include "runtime/worker/wire_cursor.h"
 #include "tensorflow/worker.pb-c.h"
 
 static struct arena *arena_for(size_t size)
@@ -123,7 +123,7 @@ void wire_write_received(const struct tensor *value, bool dead, struct str *out)
 
 /* --- elements apart --- */
 
-enum { TAG_TENSOR = 1 << 3 | 2, TAG_DTYPE = 1 << 3, TAG_CONTENT = 4 << 3 | 2 };
+enum { FIELD_TENSOR = 1, FIELD_CONTENT = 4 };
 
 static ProtobufCBinaryData key_bytes(const struct fabric_key *key)
 {
@@ -166,22 +166,28 @@ void wire_write_received_head(const struct tensor *value, bool follows,
     message_pack(&response.base, out);
     if (!apart) {
         message_pack(&tensor->base, &kind);
-        wire_add_varint(out, TAG_TENSOR);
-        wire_add_varint(out, kind.size + 1 + wire_varint_bytes(content) + content);
+        message_add_varint(out, MESSAGE_TAG(FIELD_TENSOR));
+        message_add_varint(out, kind.size + 1 + message_varint_bytes(content) + content);
         str_add_bytes(out, kind.data, kind.size);
-        wire_add_varint(out, TAG_CONTENT);
-        wire_add_varint(out, content);
+        message_add_varint(out, MESSAGE_TAG(FIELD_CONTENT));
+        message_add_varint(out, content);
     }
     str_release(&kind);
     arena_free(arena);
+}
+
+static const Tensorflow__RecvTensorResponse *
+unpack_received(const void *bytes, size_t size, struct arena *arena, struct error *err)
+{
+    return tensor_unpack_message(&tensorflow__recv_tensor_response__descriptor, FIELD_TENSOR,
+                                 TENSOR_LARGE_BYTES, bytes, size, arena, err);
 }
 
 size_t wire_read_lent(const void *bytes, size_t size)
 {
     struct arena *arena = arena_for(size);
     struct error err;
-    const Tensorflow__RecvTensorResponse *response =
-        message_unpack(&tensorflow__recv_tensor_response__descriptor, bytes, size, arena, &err);
+    const Tensorflow__RecvTensorResponse *response = unpack_received(bytes, size, arena, &err);
     bool lent = response && response->address && response->content_bytes > 0;
     size_t count = lent ? (size_t)response->content_bytes : 0;
     arena_free(arena);
@@ -197,16 +203,13 @@ static struct buffer *borrow(const struct wire_borrower *borrower,
                                             : NULL;
 }
 
-bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
-                        const struct wire_borrower *borrower, struct wire_received *out,
-                        struct error *err)
+bool wire_read_received(const void *bytes, size_t size, const struct wire_borrower *borrower,
+                        struct wire_received *out, struct error *err)
 {
     struct arena *arena = arena_for(size);
-    const Tensorflow__RecvTensorResponse *response =
-        message_unpack(&tensorflow__recv_tensor_response__descriptor, bytes, size, arena, err);
+    const Tensorflow__RecvTensorResponse *response = unpack_received(bytes, size, arena, err);
     bool ok = response;
     *out = (struct wire_received){.dead = ok && response->is_dead,
-                                  .content_bytes = (int64_t)content_bytes,
                                   .sent_us = ok ? response->send_start_micros : 0};
     if (ok && response->content_bytes) {
         out->content_bytes = response->content_bytes;
@@ -218,7 +221,7 @@ bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
             !read_key(&response->mark_key, &out->keys.mark))
             ok = fail(err, INVALID, "a key of the fabric has more than %d bytes",
                       FABRIC_KEY_BYTES_MAX);
-        if (content_bytes || (response->tensor && response->tensor->tensor_content.len))
+        if (response->tensor && response->tensor->tensor_content.len)
             ok = fail(err, INVALID, "an answer to RecvTensor holds elements, and more follow");
     }
     if (ok && !out->dead && !response->tensor)
@@ -229,96 +232,5 @@ bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
     else if (ok && !out->dead)
         ok = tensor_unpack(&out->value, response->tensor, err);
     arena_free(arena);
-    return ok;
-}
-
-/* --- elements found in a message that lies in many places --- */
-
-/* Over `size` bytes, which are kept. */
-static bool keep(struct wire_cursor *cursor, uint64_t size, struct str *kept)
-{
-    if (size > cursor->end - cursor->at || kept->size + size > WIRE_SMALL_BYTES)
-        return false;
-    wire_cursor_copy(cursor, (size_t)size, str_extend(kept, (size_t)size));
-    return true;
-}
-
-/* Over a field whose tag was read, which is kept with it. */
-static bool keep_field(struct wire_cursor *cursor, uint64_t tag, struct str *kept)
-{
-    uint64_t value;
-    wire_add_varint(kept, tag);
-    if ((tag & 7) == 1 || (tag & 7) == 5)
-        return keep(cursor, (tag & 7) == 1 ? 8 : 4, kept);
-    if ((tag & 7) != 0 && (tag & 7) != 2)
-        return false;
-    if (!wire_cursor_varint(cursor, &value))
-        return false;
-    wire_add_varint(kept, value);
-    return (tag & 7) == 0 || keep(cursor, value, kept);
-}
-
-static bool is_plain(uint64_t dtype)
-{
-    return dtype < 64 && dtype_known((int)dtype) && BIT(dtype) & DTYPES_PLAIN;
-}
-
-/* The tensor's fields but its elements, whose place is noted. */
-static bool lift_tensor(struct wire_cursor *cursor, uint64_t size, struct str *kept,
-                        struct wire_content *content)
-{
-    uint64_t tag, length;
-    if (size > cursor->end - cursor->at)
-        return false;
-    size_t end = cursor->at + (size_t)size;
-    while (cursor->at < end) {
-        if (!wire_cursor_varint(cursor, &tag))
-            return false;
-        if (tag == TAG_DTYPE) { /* before the elements; of others these are no bytes to copy */
-            if (!wire_cursor_varint(cursor, &length) || !is_plain(length))
-                return false;
-            wire_add_varint(kept, tag);
-            wire_add_varint(kept, length);
-            continue;
-        }
-        if (tag != TAG_CONTENT) {
-            if (!keep_field(cursor, tag, kept))
-                return false;
-            continue;
-        }
-        size_t content_size;
-        if (content->size || !wire_cursor_length(cursor, &content_size) || !content_size)
-            return false;
-        *content = (struct wire_content){cursor->at, content_size};
-        wire_cursor_copy(cursor, content_size, NULL);
-    }
-    return cursor->at == end;
-}
-
-bool wire_lift_content(const struct rpc_span *spans, int count, struct str *rest,
-                       struct wire_content *content)
-{
-    struct wire_cursor cursor = wire_cursor_of(spans, count);
-    struct str tensor = {0};
-    uint64_t tag, size;
-    bool ok = true, found = false;
-    *content = (struct wire_content){0};
-    while (ok && cursor.at < cursor.end) {
-        ok = wire_cursor_varint(&cursor, &tag);
-        if (ok && tag == TAG_TENSOR) {
-            ok = !found && wire_cursor_varint(&cursor, &size) &&
-                 lift_tensor(&cursor, size, &tensor, content);
-            found = true;
-        } else if (ok) {
-            ok = keep_field(&cursor, tag, rest);
-        }
-    }
-    ok = ok && content->size;
-    if (ok) {
-        wire_add_varint(rest, TAG_TENSOR);
-        wire_add_varint(rest, tensor.size);
-        str_add_bytes(rest, tensor.data, tensor.size);
-    }
-    str_release(&tensor);
     return ok;
 }

@@ -6,12 +6,17 @@
  */
 
 #include "base/limits.h"
+#include "proto/message.h"
 #include "runtime/tensor_pb.h"
 #include "runtime/worker/incoming.h"
 #include "runtime/worker/moved.h"
 #include "runtime/worker/wire.h"
 #include "runtime/worker/wire_collective.h"
 #include "tests/fuzz/fuzz.h"
+
+extern const ProtobufCMessageDescriptor tensorflow__recv_tensor_response__descriptor;
+extern const ProtobufCMessageDescriptor tensorflow__run_graph_request__descriptor;
+extern const ProtobufCMessageDescriptor tensorflow__run_graph_response__descriptor;
 
 typedef bool read_message(const void *bytes, size_t size, struct arena *arena,
                           struct error *err);
@@ -129,17 +134,13 @@ static bool read_received(const void *bytes, size_t size, struct arena *arena,
 {
     struct wire_received out;
     (void)arena;
-    bool ok = wire_read_received(bytes, size, 0, NULL, &out, err);
+    bool ok = wire_read_received(bytes, size, NULL, &out, err);
     if (ok && !out.dead)
         tensor_release(&out.value);
     return ok;
 }
 
-/*
- * Messages of a tensor in pieces: each begins with its size (two bytes), the first with how it
- * lies in memory.  What has come is never more than was said, and a whole one reads the same in
- * one piece.
- */
+/* Messages of a tensor in pieces, each behind its size (two bytes). */
 static bool read_incoming(const void *bytes, size_t size, struct arena *arena,
                           struct error *err)
 {
@@ -147,57 +148,49 @@ static bool read_incoming(const void *bytes, size_t size, struct arena *arena,
     struct incoming incoming = {0};
     bool ok = true;
     (void)arena;
-    size_t stride = at < end ? *at++ + 1u : 1;
     while (ok && end - at >= 2) {
         size_t left = (size_t)at[0] << 8 | at[1];
         at += 2;
         if (left > (size_t)(end - at))
             left = (size_t)(end - at);
-        struct str spans = {0};
-        int count = 0;
-        for (; left; count++) {
-            const struct rpc_span span = {at, left < stride ? left : stride};
-            str_add_bytes(&spans, &span, sizeof(span));
-            at += span.size;
-            left -= span.size;
-        }
-        ok = incoming_take(&incoming, (const struct rpc_span *)spans.data, count, err);
-        str_release(&spans);
+        ok = incoming_take(&incoming, at, left, err);
+        at += left;
     }
     ok = ok && incoming_end(&incoming, err);
     incoming_release(&incoming);
     return ok;
 }
 
-/* Elements that are lifted out of a message are in it, and what is left is read as the whole.
- */
-static bool read_lifted(const void *bytes, size_t size, struct arena *arena, struct error *err)
+/* A message whose tensors' elements are borrowed is the message. */
+static bool read_cut(const void *bytes, size_t size, struct arena *arena, struct error *err)
 {
-    struct str rest = {0};
-    struct wire_content content;
-    struct wire_received whole, parted;
-    struct error later = {0};
-    (void)arena;
-    const struct rpc_span spans[] = {{bytes, size / 3},
-                                     {(const char *)bytes + size / 3, size - size / 3}};
-    bool ok = wire_read_received(bytes, size, 0, NULL, &whole, err);
-    if (wire_lift_content(spans, ARRAY_LEN(spans), &rest, &content)) {
-        FUZZ_CHECK(content.size && content.at <= size && content.size <= size - content.at);
-        bool also =
-            wire_read_received(rest.data, rest.size, content.size, NULL, &parted, &later);
-        FUZZ_CHECK(!also || !ok || whole.dead == parted.dead);
-        if (also && !parted.dead) {
-            memcpy(parted.value.data, (const char *)bytes + content.at, content.size);
-            tensor_settle(&parted.value);
-            FUZZ_CHECK(!ok || whole.dead || tensor_equal(&whole.value, &parted.value));
-        }
-        if (also)
-            tensor_release(&parted.value);
+    static const struct {
+        const ProtobufCMessageDescriptor *message;
+        unsigned field;
+    } kinds[] = {{&tensorflow__recv_tensor_response__descriptor, 1},
+                 {&tensorflow__run_graph_request__descriptor, 3},
+                 {&tensorflow__run_graph_response__descriptor, 1}};
+    bool any = false;
+    for (int i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct str packed = {0}, packed_cut = {0};
+        arena_clear(arena);
+        const ProtobufCMessage *whole =
+            message_unpack(kinds[i].message, bytes, size, arena, err);
+        if (!whole)
+            continue;
+        message_pack(whole, &packed);
+        arena_clear(arena);
+        const ProtobufCMessage *cut =
+            tensor_unpack_message(kinds[i].message, kinds[i].field, 1, bytes, size, arena, err);
+        FUZZ_CHECK(cut);
+        message_pack(cut, &packed_cut);
+        FUZZ_CHECK(packed.size == packed_cut.size &&
+                   !memcmp(str_text(&packed), str_text(&packed_cut), packed.size));
+        str_release(&packed);
+        str_release(&packed_cut);
+        any = true;
     }
-    str_release(&rest);
-    if (ok)
-        tensor_release(&whole.value);
-    return ok;
+    return any;
 }
 
 static bool read_complete_group(const void *bytes, size_t size, struct arena *arena,
@@ -254,9 +247,7 @@ static bool read_buffer(const void *bytes, size_t size, struct arena *arena, str
 {
     char into[4];
     (void)arena;
-    const struct rpc_span spans[] = {{bytes, size / 2},
-                                     {(const char *)bytes + size / 2, size - size / 2}};
-    return wire_read_buffer(spans, 2, into, sizeof(into), err);
+    return wire_read_buffer(bytes, size, into, sizeof(into), err);
 }
 
 static bool read_finished(const void *bytes, size_t size, struct arena *arena,
@@ -320,7 +311,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              read_ran,
                                              read_received,
                                              read_incoming,
-                                             read_lifted,
+                                             read_cut,
                                              read_finished,
                                              read_meet,
                                              read_met,

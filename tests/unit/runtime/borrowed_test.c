@@ -236,8 +236,8 @@ static bool take(const struct tensor *value, const struct near_place *place,
 {
     struct str head = {0};
     wire_write_received_head(value, false, place, NULL, &head);
-    const struct rpc_span span = {head.data, head.size};
-    bool ok = incoming_take(incoming, &span, 1, &err) && incoming_end(incoming, &err);
+    bool ok =
+        incoming_take(incoming, head.data, head.size, &err) && incoming_end(incoming, &err);
     str_release(&head);
     return ok;
 }

@@ -28,12 +28,12 @@ struct got {
     struct error err;
 };
 
-static inline bool got_take(struct rpc_sink *sink, const struct rpc_span *spans, int count,
+static inline bool got_take(struct rpc_sink *sink, const void *bytes, size_t size,
                             struct error *error)
 {
     struct got *got = (struct got *)sink;
     got->messages++;
-    return incoming_take(&got->incoming, spans, count, error);
+    return incoming_take(&got->incoming, bytes, size, error);
 }
 
 static inline void got_done(struct rpc_sink *sink, const struct error *error)

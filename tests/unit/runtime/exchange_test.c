@@ -117,9 +117,8 @@ TEST(each_end_counts_what_it_has)
     struct str head = {0};
     struct incoming incoming = {0};
     wire_write_received_head(&value, true, NULL, NULL, &head);
-    const struct rpc_span span = {head.data, head.size};
     held_set_max(3999999);
-    CHECK_FAILS(incoming_take(&incoming, &span, 1, &err), &err, EXHAUSTED);
+    CHECK_FAILS(incoming_take(&incoming, head.data, head.size, &err), &err, EXHAUSTED);
     incoming_release(&incoming);
     CHECK_INT(held_bytes(), 0);
     held_set_max(0);
@@ -133,8 +132,7 @@ TEST(each_end_counts_what_it_has)
 
 static bool take_text(struct incoming *incoming, const struct str *message)
 {
-    const struct rpc_span span = {message->data, message->size};
-    return incoming_take(incoming, &span, 1, &err);
+    return incoming_take(incoming, message->data, message->size, &err);
 }
 
 static void add_size(struct str *out, size_t size)

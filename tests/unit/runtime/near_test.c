@@ -57,15 +57,16 @@ TEST(near_tasks_read_each_others_memory)
     const struct near_place place = {.address = (uint64_t)(uintptr_t)flags.data,
                                      .mark = (uint64_t)(uintptr_t)&mark};
     wire_write_received_head(&flags, false, &place, NULL, &head);
-    const struct rpc_span span = {head.data, head.size};
     struct incoming incoming = {.near = &near, .request_id = 9};
-    CHECK_OK(incoming_take(&incoming, &span, 1, &err) && incoming_end(&incoming, &err), &err);
+    CHECK_OK(incoming_take(&incoming, head.data, head.size, &err) &&
+                 incoming_end(&incoming, &err),
+             &err);
     CHECK_INT(((uint8_t *)incoming.value.data)[1999999], 1);
     incoming_release(&incoming);
     /* It was taken back, and perhaps changed, before all was read. */
     mark = 0;
     incoming = (struct incoming){.near = &near, .request_id = 9};
-    CHECK(!incoming_take(&incoming, &span, 1, &err));
+    CHECK(!incoming_take(&incoming, head.data, head.size, &err));
     CHECK_INT(err.code, UNAVAILABLE);
     CHECK(strstr(err.text, "a tensor was read after it had been given up"));
     incoming_release(&incoming);
