@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "server/deadline.h"
 #include "server/door.h"
+#include "server/farewell.h"
 #include "server/http.h"
 #include "server/live.h"
 #include "server/reply.h"
@@ -32,8 +33,6 @@
 #define HTTP_PER_ADDRESS 2000
 #define HTTP_WORKERS 8
 #define HTTP_TAKERS 2
-#define HTTP_REFUSED_MS 2000         /* for the rest of a body that is too large ... */
-#define HTTP_REFUSED_BYTES (8 << 20) /* ... and this much of it */
 
 /* One of the two doors; what libmicrohttpd's callbacks get. */
 struct http_door {
@@ -45,6 +44,7 @@ struct http_door {
 struct http {
     const struct services *services;
     struct live *live;
+    struct farewell *farewell;
     struct deadline *deadline;
     struct workers *workers;
     struct http_door tcp; /* without a listener: unused */
@@ -66,8 +66,7 @@ struct http_waker {
 enum phase {
     PHASE_HEAD,
     PHASE_BODY,
-    PHASE_REFUSED, /* answered in the middle of its body, of which the rest is thrown away */
-    PHASE_WORKED,  /* a worker has made the reply */
+    PHASE_WORKED, /* a worker has made the reply */
     PHASE_REPLIED,
     PHASE_TAKEN,
 };
@@ -81,7 +80,7 @@ struct exchange {
     bool admitted; /* by routes.c; else its reply is ready */
     char *target;  /* as it came, with its query */
     struct str body;
-    size_t refused_bytes; /* thrown away in PHASE_REFUSED */
+    bool early; /* answered before its body was read: the connection ends so */
     struct url_pair headers[HTTP_HEADERS_MAX];
     struct request request;
     struct http_waker waker;
@@ -283,6 +282,7 @@ static enum MHD_Result send_reply(struct exchange *x, bool close_after)
     if (close_after)
         MHD_add_response_header(response, "Connection", "close");
     x->phase = PHASE_REPLIED;
+    x->early = close_after && x->request.has_body;
     enum MHD_Result result =
         MHD_queue_response(x->connection, (unsigned)reply->status, response);
     MHD_destroy_response(response);
@@ -337,9 +337,8 @@ static struct deadline_entry *connection_entry(struct MHD_Connection *connection
 }
 
 /*
- * Answers in the middle of a chunked body that is too large.  libmicrohttpd answers only before
- * a body or after it, so this is written past it; what still comes is thrown away for a moment,
- * since a connection closed with bytes unread may lose its answer.
+ * Answers in the middle of a chunked body that is too large, and closes.  libmicrohttpd answers
+ * only before a body or after it, so this is written past it.
  */
 static enum MHD_Result refuse_body(struct exchange *x)
 {
@@ -357,23 +356,15 @@ static enum MHD_Result refuse_body(struct exchange *x)
                req->reply.size, req->id);
     str_add_bytes(&text, req->reply.bytes, req->reply.size);
     ssize_t sent = send(info->connect_fd, text.data, text.size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    bool all = sent == (ssize_t)text.size;
+    x->early = sent == (ssize_t)text.size;
     str_release(&text);
-    str_release(&x->body);
-    shutdown(info->connect_fd, SHUT_WR);
-    x->phase = PHASE_REFUSED;
-    deadline_set(x->door->http->deadline, connection_entry(x->connection), HTTP_REFUSED_MS);
-    return all ? MHD_YES : MHD_NO;
+    return MHD_NO;
 }
 
 static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t *size)
 {
     size_t count = *size;
     *size = 0;
-    if (x->phase == PHASE_REFUSED) {
-        x->refused_bytes += count;
-        return x->refused_bytes <= HTTP_REFUSED_BYTES ? MHD_YES : MHD_NO;
-    }
     if ((int64_t)(x->body.size + count) > body_limit(&x->request))
         return refuse_body(x);
     str_add_bytes(&x->body, bytes, count);
@@ -444,10 +435,18 @@ static enum MHD_Result on_call(void *argument, struct MHD_Connection *connection
     }
     if (*upload_size)
         return take_body(x, upload, upload_size);
-    if (x->phase == PHASE_REFUSED)
-        return MHD_NO; /* has its answer: close */
     deadline_set(door->http->deadline, connection_entry(connection), 0);
     return answer(x);
+}
+
+/* libmicrohttpd closes the connection: its client has a moment to see why. */
+static void say_farewell(const struct exchange *x)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    int fd = fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 3);
+    if (fd >= 0)
+        farewell_take(x->door->http->farewell, fd);
 }
 
 static void on_completed(void *argument, struct MHD_Connection *connection, void **state,
@@ -459,6 +458,8 @@ static void on_completed(void *argument, struct MHD_Connection *connection, void
     if (!x)
         return;
     *state = NULL;
+    if (x->early)
+        say_farewell(x);
     struct deadline_entry *entry = connection_entry(connection);
     if (entry)
         deadline_set(door->http->deadline, entry, DEADLINE_HEAD_MS);
@@ -552,6 +553,7 @@ struct http *http_start(const struct http_options *options, const struct service
     struct http *http = alloc_bytes(sizeof(*http));
     http->services = services;
     http->live = live;
+    http->farewell = options->farewell;
     http->deadline = deadline_new();
     http->workers = workers_new(HTTP_WORKERS, work);
     http->socket_path = alloc_text(options->socket_path);

@@ -6,7 +6,8 @@
  * reads runs to its end on the thread that read it; one that changes something is called by a
  * worker (workers.h), and its connection sleeps.  A thread of our own closes connections that
  * take too long to say what they want (libmicrohttpd knows idle time only, so a byte now and
- * then would hold a connection for ever).
+ * then would hold a connection for ever); farewell.h has those that are answered in the middle
+ * of a body.
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 struct error;
 struct http;
 struct http_waker; /* a connection that sleeps */
+struct farewell;
 struct live;
 struct services;
 
@@ -24,6 +26,7 @@ struct http_options {
     int listener; /* from door_tcp(); closed by http_stop().  -1: http_take() alone */
     const char *socket_path; /* DIR/control.sock, made with mode 0600 */
     int threads;
+    struct farewell *farewell; /* borrowed until http_stop() */
 };
 
 /* Starts to answer.  `services` and `live` are borrowed until http_stop(). */

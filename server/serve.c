@@ -29,6 +29,7 @@
 #include "server/clean.h"
 #include "server/dataset.h"
 #include "server/door.h"
+#include "server/farewell.h"
 #include "server/feed.h"
 #include "server/http.h"
 #include "server/ingest.h"
@@ -69,6 +70,7 @@ struct serve {
     struct summaries *summaries;
     struct services services;
     struct live *live;
+    struct farewell *farewell;
     struct http *http;
     struct tls *tls; /* NULL: the page is plain HTTP */
     struct agent *agent;
@@ -280,7 +282,8 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .dataset_bytes = options->dataset_bytes,
     };
     s->live = make_oidc(s, options, err) ? live_start(&s->services, err) : NULL;
-    if (!s->live) {
+    s->farewell = s->live ? farewell_new(err) : NULL;
+    if (!s->farewell) {
         close(listener);
         return false;
     }
@@ -289,15 +292,16 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
     struct http_options http = {encrypted ? -1 : listener, socket_path,
                                 cpus < 2   ? 2
                                 : cpus > 4 ? 4
-                                           : (int)cpus};
+                                           : (int)cpus,
+                                s->farewell};
     s->http = http_start(&http, &s->services, s->live, err);
     free(socket_path);
     if (!s->http && encrypted)
         close(listener);
     if (!s->http || !encrypted)
         return s->http != NULL;
-    struct tls_options tls = {listener, options->tls_certificate, options->tls_key, http_take,
-                              s->http};
+    struct tls_options tls = {
+        listener, options->tls_certificate, options->tls_key, http_take, s->http, s->farewell};
     s->tls = tls_start(&tls, err);
     return s->tls != NULL;
 }
@@ -373,6 +377,7 @@ static void stop(struct serve *s)
     live_stop(s->live);
     tls_stop(s->tls);
     http_stop(s->http);
+    farewell_free(s->farewell);
     clean_stop(s->clean);
     webhooks_stop(s->webhooks);
     if (s->remote_rpc)

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "server/farewell.h"
 #include "server/tls.h"
 
 #define TLS_BUFFER 16384 /* what a record holds */
@@ -43,6 +44,7 @@ struct connection {
     bool client_ended; /* nothing more comes from there ... */
     bool told;         /* ... and the plain side knows */
     bool plain_ended;
+    bool answered;    /* to the end: what the client still sends may be much */
     bool wants_write; /* the TLS library, before it can go on */
     bool again;       /* has more to do at once */
     bool dead;
@@ -156,7 +158,11 @@ static void connection_free(struct tls *tls, struct connection *c)
     *(c->previous ? &c->previous->next : &tls->connections) = c->next;
     tls->count--;
     SSL_free(c->ssl);
-    close(c->client);
+    epoll_ctl(tls->epoll, EPOLL_CTL_DEL, c->client, NULL);
+    if (c->answered)
+        farewell_take(tls->options.farewell, c->client);
+    else
+        close(c->client);
     if (c->plain >= 0)
         close(c->plain);
     free(c);
@@ -309,7 +315,22 @@ static bool move_out(struct connection *c)
     if (!c->plain_ended || c->out.to)
         return true;
     SSL_shutdown(c->ssl); /* says that this was all */
+    c->answered = true;
     return false;
+}
+
+/*
+ * An error of the client's socket is the end; one of the plain side (closed with a body unread
+ * that nobody wanted) is taken from it, since the answer is there still.
+ */
+static void on_error(struct connection *c, const void *what)
+{
+    int error = 0;
+    socklen_t size = sizeof(error);
+    if (what == tag(c, false))
+        c->dead = true;
+    else
+        getsockopt(c->plain, SOL_SOCKET, SO_ERROR, &error, &size);
 }
 
 /* Does what can be done without waiting; sets `dead` when it is over. */
@@ -400,7 +421,7 @@ static void *tls_main(void *argument)
             }
             struct connection *c = (struct connection *)((uintptr_t)what & ~(uintptr_t)1);
             if (events[i].events & EPOLLERR)
-                c->dead = true;
+                on_error(c, what);
             if (!c->dead)
                 turn(tls, c);
             dead |= c->dead;

@@ -13,6 +13,7 @@
 #include "base/base.h"
 
 struct error;
+struct farewell;
 struct tls;
 
 /* Takes the plain half of a new connection; false: there are too many (it closes `fd`). */
@@ -24,6 +25,7 @@ struct tls_options {
     const char *key;         /* PEM file with its key */
     tls_give_fn *give;
     void *self;
+    struct farewell *farewell; /* for clients that are answered; borrowed until tls_stop() */
 };
 
 /* Whether certificate and key can be used: INVALID says why not. */

@@ -241,6 +241,9 @@ for name, (head, status) in heads.items():
 PY
 cat "$work/raw"
 grep -q '^FAIL' "$work/raw" && failed=1
+timeout 120 python3 "$here/late_reader.py" "${url#http://}" "$token" >"$work/refused"
+cat "$work/refused"
+check late_readers_are_told test "$(grep -c '^ok' "$work/refused")" = 3
 check still_up same "$(code "$url/healthz")" 200
 check still_one_process kill -0 "$pid"
 

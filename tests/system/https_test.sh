@@ -53,6 +53,9 @@ check large_bodies same "$(code -X PUT -H "Authorization: Bearer $token" --data-
 head -c 2000000 /dev/zero | tr '\0' ' ' >"$work/large"
 check too_large same "$(code -H "Authorization: Bearer $token" --data-binary "@$work/large" "$url/api/v1/jobs")" 413
 check too_large_in_chunks same "$(code -H "Authorization: Bearer $token" -H 'Transfer-Encoding: chunked' --data-binary "@$work/large" "$url/api/v1/jobs")" 413
+timeout 120 python3 "$here/late_reader.py" "$host" "$token" "$work/ca.pem" >"$work/refused"
+cat "$work/refused"
+check late_readers_are_told test "$(grep -c '^ok' "$work/refused")" = 3
 job=$(field "$(api POST /api/v1/jobs '{"example": "digits-mlp", "train": {"steps": 60}}')" number)
 check submitted same "$(status)" 201
 check trains wait_for 60 is_final "$job"
