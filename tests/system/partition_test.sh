@@ -54,7 +54,12 @@ later_ones() { # the epochs of those that were published since
     python3 - "$(checkpoints cut)" "$at" <<'END'
 import glob, json, re, sys
 folder, at = sys.argv[1], int(sys.argv[2])
-print(sorted({json.load(open(f))["epoch"] for f in glob.glob(folder + "/*.manifest") if int(re.search(r"-(\d+)\.", f)[1]) > at}))
+epochs = set()
+for name in glob.glob(folder + "/*.manifest"):
+    try:
+        if int(re.search(r"-(\d+)\.", name)[1]) > at: epochs.add(json.load(open(name))["epoch"])
+    except FileNotFoundError: pass # it trains on, and keeps the newest
+print(sorted(epochs))
 END
 }
 at=$(newest cut)
