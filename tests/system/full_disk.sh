@@ -13,7 +13,7 @@ export TRAINYARD_DIR=$dir
 cat >"$work/spec.json" <<'END'
 {"name": "full", "seed": 7, "model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "units": 128, "activation": "relu"},
  {"layer": "Dense", "units": 10}]}, "data": {"dataset": "digits", "batch_size": 50},
- "checkpoint": {"every_steps": 100}, "train": {"steps": 3000}}
+ "checkpoint": {"every_steps": 100}, "train": {"steps": 9000}}
 END
 other=$(field "$("$trainyard" submit "$work/spec.json" --name other --steps 1000000 --json)" id)
 wait_for 30 is_state "$other" running
@@ -23,9 +23,12 @@ api POST /api/v1/users '{"name": "ana", "role": "member", "password": "a long pa
 id=$(field "$("$trainyard" submit "$work/spec.json" --json)" id)
 has_checkpoint() { has "$(api GET "/api/v1/jobs/$id/checkpoints")" '"step":'; }
 check full_disk_job_runs wait_for 30 has_checkpoint
-dd if=/dev/zero of="$work/disk/filler" bs=4k 2>/dev/null
 pid_of_task=$(field "$(api GET "/api/v1/jobs/$id/attempts")" items 0 tasks 0 pid)
-sleep 3
+fill() { dd if=/dev/zero of="$work/disk/filler" bs=4k oflag=append conv=notrunc 2>/dev/null; }
+kill -STOP "$pid_of_task" # else a fast machine is done first
+fill
+kill -CONT "$pid_of_task"
+for _ in {1..60}; do fill; sleep 0.05; done # a checkpoint that is removed makes room for the next
 api POST /api/v1/jobs '{"example": "digits-mlp"}' >/dev/null
 check full_disk_submit_status same "$(status)" 507
 check full_disk_submit_says has "$(cat "$work/body")" "disk full"
@@ -35,7 +38,6 @@ check full_disk_answers_reads has "$("$trainyard" jobs)" running
 check full_disk_metrics has "$(api GET "/api/v1/jobs/$id/metrics?names=loss")" '"steps":['
 check full_disk_task_waits kill -0 "$pid_of_task"
 free() { df -k --output=avail "$work/disk" | tail -n 1 | tr -d ' '; }
-fill() { dd if=/dev/zero of="$work/disk/filler.$RANDOM" bs=4k 2>/dev/null; }
 sign_in() { curl -sS -m 20 -o "$work/body" -w '%{http_code}' -H 'Content-Type: application/json' -H 'Sec-Fetch-Site: none' "$@"; }
 check full_disk_sign_in same "$(sign_in -d '{"user": "ana", "password": "a long password"}' "$url/api/v1/session")" 201
 check full_disk_token same "$(sign_in -d '{"user": "ana", "password": "a long password", "days": 1}' "$url/api/v1/session/token")" 201
@@ -62,7 +64,7 @@ sleep 3
 rm "$work"/disk/filler*
 check full_disk_job_ends wait_for 60 is_final "$id"
 job=$(api GET "/api/v1/jobs/$id")
-check full_disk_job_succeeds same "$(field "$job" state) $(field "$job" step) $(field "$job" attempt)" "succeeded 3000 1"
+check full_disk_job_succeeds same "$(field "$job" state) $(field "$job" step) $(field "$job" attempt)" "succeeded 9000 1"
 check full_disk_told_in_the_log has "$("$trainyard" logs "$id")" "no room on the disk"
 check full_disk_takes_jobs_again has "$("$trainyard" submit digits-mlp --steps 20 --watch)" succeeded
 loss() { python3 -c '

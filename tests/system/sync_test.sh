@@ -15,7 +15,7 @@ part() { field "$(api GET "/api/v1/jobs/$1")" "$2"; }
 with serve yard --cpus 2 --backoff-ms 100
 digits "$dir" || { echo "FAIL digits: no dataset"; failed=1; exit 1; }
 spec='{"name": "long", "seed": 3, "model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "units": 64, "activation": "relu"}, {"layer": "Dense", "units": 10}]},
-    "data": {"dataset": "digits", "batch_size": 100}, "checkpoint": {"every_steps": 500}, "train": {"steps": 6000, "eval_every": 500}}'
+    "data": {"dataset": "digits", "batch_size": 100}, "checkpoint": {"every_steps": 500}, "train": {"steps": 20000, "eval_every": 500}}'
 long=$(field "$(api POST /api/v1/jobs "$spec")" number)
 check runs wait_for 20 is_state "$long" running
 for file in control metrics; do
