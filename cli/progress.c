@@ -72,8 +72,9 @@ static bool load(struct progress *p, struct error *err)
     const char *text = json_string_value(json_object_get(job, "reason"));
     p->number = json_integer_value(json_object_get(job, "number"));
     snprintf(p->name, sizeof(p->name), "%s", json_string_value(json_object_get(job, "name")));
-    snprintf(p->state, sizeof(p->state), "%s",
-             json_string_value(json_object_get(job, "state")));
+    if (!*p->state) /* from then on events tell it: the last of them is shown, too */
+        snprintf(p->state, sizeof(p->state), "%s",
+                 json_string_value(json_object_get(job, "state")));
     snprintf(p->reason, sizeof(p->reason), "%s", text ? text : "");
     json_t *steps = json_object_get(job, "steps");
     p->steps = json_is_integer(steps) ? json_integer_value(steps) : -1;

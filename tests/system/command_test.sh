@@ -125,3 +125,16 @@ check time_is_up same "$(field "$(api GET /api/v1/jobs?limit=1)" items 0 code)" 
 check crash_ends wait_for 30 is_final crash
 check crash_is_tried_again same "$(field "$(api GET /api/v1/jobs/crash)" attempt)" 6
 check crash_says has "$(api GET /api/v1/jobs/crash)" "signal 11"
+
+# --- a job that has ended before its events are read ---
+for how in "" --json; do
+    rm -f "$work/port"
+    python3 "$here/ended_server.py" "$work/port" &
+    quick=$!
+    pids+=("$quick")
+    wait_for 10 test -e "$work/port"
+    told=$(TRAINYARD_URL=http://127.0.0.1:$(cat "$work/port") TRAINYARD_TOKEN=none timeout 20 "$trainyard" watch 1 $how)
+    check "watch${how}_ends_well" same "$?" 0
+    check "watch${how}_shows_the_end" has "$(tail -n 1 <<<"$told")" succeeded
+    kill "$quick"
+done
