@@ -6,7 +6,7 @@ import http.client
 import json
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
 
 from .errors import Unreachable
 from .transport import Transport
@@ -39,26 +39,32 @@ def _read(response: http.client.HTTPResponse) -> Iterator[tuple]:
             position, data = None, []
 
 
+T = TypeVar("T")
+
+
+def patiently(call: Callable[[], T], patience: float) -> T:
+    """What `call` returns; an absent server is asked again for `patience` seconds."""
+    gone_since = time.monotonic()
+    while True:
+        try:
+            return call()
+        except Unreachable:
+            if time.monotonic() - gone_since > patience:
+                raise
+            time.sleep(0.5)
+
+
 def follow(transport: Transport, job: str, topics: str, patience: float) -> Iterator[Event]:
     """Events until the job has ended and all that it reported was told.
 
     A connection that breaks is made anew after the last event; an absent server is asked again for `patience` seconds.
     """
     position: Optional[str] = None
-    gone_since: Optional[float] = None
     ended = False
     while True:
-        try:
-            headers = {"Accept": "text/event-stream", **({"Last-Event-ID": position} if position else {})}
-            timeout = 2.0 if ended else SILENCE_SECONDS
-            connection, response = transport.open("GET", f"/api/v1/jobs/{job}/events?topics={topics}", None, headers, timeout)
-        except Unreachable:
-            gone_since = gone_since or time.monotonic()
-            if time.monotonic() - gone_since > patience:
-                raise
-            time.sleep(0.5)
-            continue
-        gone_since = None
+        headers = {"Accept": "text/event-stream", **({"Last-Event-ID": position} if position else {})}
+        path = f"/api/v1/jobs/{job}/events?topics={topics}"
+        connection, response = patiently(lambda: transport.open("GET", path, None, headers, SILENCE_SECONDS), patience)
         try:
             for where, text in _read(response):
                 position = where or position

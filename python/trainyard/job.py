@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from . import show
-from .events import FINAL, Event, follow
+from .events import FINAL, Event, follow, patiently
 from .transport import Transport
 
 
@@ -156,7 +156,7 @@ class Job:
         A server that goes away meanwhile is waited for, `patience` seconds at most; nothing is told twice.
         """
         yield from follow(self._transport, self.id, ",".join(topics), patience)
-        self.refresh()
+        patiently(self.refresh, patience)
 
     def watch(self, metric: str = "loss", patience: float = 60.0) -> "Job":
         """Shows how it goes until it has ended: in a notebook a curve, on a terminal one line, else a line now and then."""
@@ -173,8 +173,8 @@ class Job:
                         self.fields["step"] = max(int(self.fields.get("step") or 0), int(point["step"]))
                         self.fields.setdefault("last", {})[point["name"]] = point["value"]
                 screen.update(self.fields)
+            patiently(self.refresh, patience)
         finally:
-            self.refresh()
             screen.end(self.fields)
         return self
 

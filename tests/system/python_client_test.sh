@@ -10,7 +10,7 @@ digits "$dir" || { echo "FAIL digits: no dataset"; failed=1; exit 1; }
 python3 "$here/python_client.py" "$url" "$token" "$dir" "$work" || { echo "FAIL python_client: it broke off"; failed=1; }
 
 # Followed over the death of the server: every point once.
-job=$(field "$(api POST /api/v1/jobs '{"example": "digits-mlp", "train": {"steps": 3000, "eval_every": 3000}}')" number)
+job=$(field "$(api POST /api/v1/jobs '{"example": "digits-mlp", "train": {"steps": 12000, "eval_every": 12000}}')" number)
 cat >"$work/follow.py" <<'PY'
 import sys
 import trainyard
@@ -30,7 +30,7 @@ stop KILL
 sleep 1
 again --cpus 4
 wait "$follower"
-check it_saw_the_end_once same "$(tail -n 1 "$work/followed")" "succeeded True True 3000"
+check it_saw_the_end_once same "$(tail -n 1 "$work/followed")" "succeeded True True 12000"
 
 cp -r "$client" "$work/source"
 unset PYTHONPATH
