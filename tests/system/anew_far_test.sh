@@ -13,7 +13,7 @@ for name in two three four; do start $name 1 --no-shared-folder; done
 # Two of the first node's processors are taken while tasks are placed, the parameter server has the others.
 filler=$(field "$(api POST /api/v1/jobs '{"command": ["sleep", "1000"], "tasks": {"worker": {"replicas": 1, "cpus": 2}}}')" number)
 check nodes_are_full wait_for 20 is_state "$filler" running
-train far '{"mode": "async"}' '{"ps": {"replicas": 1, "cpus": 2}, "worker": 3}' 8000 1024
+train far '{"mode": "async"}' '{"ps": {"replicas": 1, "cpus": 2}, "worker": 3}' 20000 1024
 check trains wait_for 60 is_behind far 50
 check server_is_on_one task_is far ps 0 node one
 api POST "/api/v1/jobs/$filler:cancel" '{}' >/dev/null
@@ -30,9 +30,9 @@ check ends wait_for 120 is_final far
 check succeeds is_state far succeeded
 check in_its_first_attempt same "$(field "$(api GET /api/v1/jobs/far)" attempt)" 1
 check costs_two_restarts same "$(field "$(api GET /api/v1/jobs/far)" restarts)" 2
-check all_steps same "$(step_of far)" 8000
+check all_steps same "$(step_of far)" 20000
 check has_learnt python3 -c 'import json, sys; sys.exit(not (json.loads(sys.argv[1])["last"]["val_accuracy"] > 0.8))' "$(api GET /api/v1/jobs/far)"
-check last_checkpoint_is_at_the_server has "$(api GET /api/v1/jobs/far/checkpoints/8000)" "model.ckpt-8000.index"
+check last_checkpoint_is_at_the_server has "$(api GET /api/v1/jobs/far/checkpoints/20000)" "model.ckpt-20000.index"
 check nothing_is_left wait_for 20 sh -c "! ls '$work/one/attempts' | grep -q ."
 stop TERM
 check nothing_is_wrong "$trainyard" db check --dir "$dir"

@@ -33,7 +33,7 @@ check both_are_there wait_for 20 node_is two joined
 train() {
     api POST /api/v1/jobs "{\"name\": \"$1\", \"seed\": 5, \"data\": {\"dataset\": \"${5:-digits}\", \"batch_size\": 50}, \"restart\": {\"max\": 3}, \"checkpoint\": {\"every_steps\": 100},
         \"model\": {\"layers\": [{\"layer\": \"Flatten\"}, {\"layer\": \"Dense\", \"units\": 256, \"activation\": \"relu\"}, {\"layer\": \"Dense\", \"units\": 10}]}${2:-},
-        \"train\": {\"steps\": ${4:-3000}, \"optimizer\": {\"name\": \"Adam\", \"learning_rate\": 0.001}${3:-}}}" >"$work/made"
+        \"train\": {\"steps\": ${4:-8000}, \"optimizer\": {\"name\": \"Adam\", \"learning_rate\": 0.001}${3:-}}}" >"$work/made"
     field "$(cat "$work/made")" number || cat "$work/made" >&2
 }
 # run NAME COMMAND_JSON [MORE] : a job that is a program
@@ -51,8 +51,8 @@ ends calm "$calm" succeeded
 check copy_was_used has "$(ls -d "$work/one/datasets/"digits-* "$work/two/datasets/"digits-* 2>/dev/null)" "/datasets/digits-"
 check nothing_is_half_there same "$(find "$dir/jobs/$calm" "$work/one/datasets" "$work/two/datasets" -name '*.part' -o -name '*.tmp' -o -path '*/.ship-*' -type f 2>/dev/null)" ""
 told() { api GET "/api/v1/jobs/$1/checkpoints" | python3 -c 'import json, sys; print(*[one["step"] for one in json.load(sys.stdin)["items"]])'; }
-check all_are_told has "$(told "$calm")" "2900 3000"
-check files_of_the_last has "$(api GET "/api/v1/jobs/$calm/checkpoints/3000")" "model.ckpt-3000.data-00000-of-00001"
+check all_are_told has "$(told "$calm")" "7900 8000"
+check files_of_the_last has "$(api GET "/api/v1/jobs/$calm/checkpoints/8000")" "model.ckpt-8000.data-00000-of-00001"
 check old_ones_went same "$(checkpoints "$calm" | wc -l)" "$(python3 -c 'import re, sys; print(len(re.findall("all_model_checkpoint_paths", open(sys.argv[1]).read())))' "$dir/jobs/$calm/checkpoints/checkpoint")"
 
 # --- its node is destroyed with its disk ---
@@ -73,7 +73,7 @@ ends struck "$job" succeeded
 check in_its_second_attempt same "$(attempt_of "$job")" 2
 check on_the_other_node same "$(node_of "$job")" "$other"
 check went_on has "$(said "$job")" "resumed after step"
-check same_weights cmp "$dir/jobs/$job/checkpoints/model.ckpt-3000.data-00000-of-00001" "$dir/jobs/$calm/checkpoints/model.ckpt-3000.data-00000-of-00001"
+check same_weights cmp "$dir/jobs/$job/checkpoints/model.ckpt-8000.data-00000-of-00001" "$dir/jobs/$calm/checkpoints/model.ckpt-8000.data-00000-of-00001"
 start "$node"
 check joins_anew wait_for 20 node_is "$node" joined
 
