@@ -392,7 +392,7 @@ format: ## format all C files
 
 SYSTEM := $(wildcard tests/system/*_test.sh)
 # They mostly wait.
-AT_ONCE ?= 2
+AT_ONCE ?= 3
 TIMEOUT ?= 300
 .PHONY: system slow-system test-gpu test interop fuzz fuzz-build fuzz-check check totals
 system: all slow ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, TIMEOUT=seconds for each)
