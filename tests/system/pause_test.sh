@@ -10,7 +10,7 @@ rests() { [ "$(at "$1" state) $(at "$1" code)" = "queued PAUSED" ]; }
 
 # --- a model: the losses are those of a run that nobody disturbed ---
 spec='{"name": "rests", "model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "units": 10}]}, "seed": 3,
-    "data": {"dataset": "digits", "batch_size": 20}, "train": {"loss": "sparse_categorical_crossentropy", "steps": 20000},
+    "data": {"dataset": "digits", "batch_size": 20}, "train": {"loss": "sparse_categorical_crossentropy", "steps": 50000},
     "checkpoint": {"every_steps": 500}, "tasks": {"worker": {"cpus": 2}}}'
 job=$(field "$(api POST /api/v1/jobs "$spec")" number)
 stepped() { [ "$(at "$job" step)" -gt 600 ]; }
