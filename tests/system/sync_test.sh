@@ -15,7 +15,7 @@ part() { field "$(api GET "/api/v1/jobs/$1")" "$2"; }
 with serve yard --cpus 2 --backoff-ms 100
 digits "$dir" || { echo "FAIL digits: no dataset"; failed=1; exit 1; }
 spec='{"name": "long", "seed": 3, "model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "units": 64, "activation": "relu"}, {"layer": "Dense", "units": 10}]},
-    "data": {"dataset": "digits", "batch_size": 100}, "checkpoint": {"every_steps": 500}, "train": {"steps": 20000, "eval_every": 500}}'
+    "data": {"dataset": "digits", "batch_size": 100}, "checkpoint": {"every_steps": 500}, "train": {"steps": 60000, "eval_every": 5000}}'
 long=$(field "$(api POST /api/v1/jobs "$spec")" number)
 check runs wait_for 20 is_state "$long" running
 for file in control metrics; do
@@ -25,6 +25,7 @@ for file in control metrics; do
         check control_not_told same "$(case $(status) in 20*) echo told ;; esac)" ""
     fi
     check ${file}_server_ends wait_for 10 gone
+    gone || kill "$pid"
     wait "$pid"
     check ${file}_exit_status same "$?" 74
     check ${file}_says_so has "$(tail -n 3 "$dir.log")" "file=$file.db msg=\"the disk failed to sync"
@@ -35,7 +36,7 @@ for file in control metrics; do
 done
 first=$(api POST /api/v1/jobs '{"name": "told", "command": ["true"]}' -H "Idempotency-Key: once")
 check told_once same "$(field "$(api GET '/api/v1/jobs?q=told')" items 0 number)" "$(field "$first" number)"
-check job_ends wait_for 60 is_state "$long" succeeded
+check job_ends wait_for 120 is_state "$long" succeeded
 check job_in_one_attempt same "$(part "$long" attempt)" 1
 cat >"$work/points.py" <<PY
 import os, sqlite3, struct, sys
