@@ -32,10 +32,10 @@ struct farewell {
     pthread_t thread;
 };
 
+/* libmicrohttpd may still have a duplicate, so closing alone would not end the watch. */
 static void part(struct farewell *farewell, struct leaver *one)
 {
-    epoll_ctl(farewell->epoll, EPOLL_CTL_DEL, one->fd,
-              NULL); /* others may have its duplicates */
+    epoll_ctl(farewell->epoll, EPOLL_CTL_DEL, one->fd, NULL);
     close(one->fd);
     one->fd = -1;
 }

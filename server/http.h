@@ -16,9 +16,9 @@
 #include "base/base.h"
 
 struct error;
+struct farewell;
 struct http;
 struct http_waker; /* a connection that sleeps */
-struct farewell;
 struct live;
 struct services;
 

@@ -158,7 +158,7 @@ static void connection_free(struct tls *tls, struct connection *c)
     *(c->previous ? &c->previous->next : &tls->connections) = c->next;
     tls->count--;
     SSL_free(c->ssl);
-    epoll_ctl(tls->epoll, EPOLL_CTL_DEL, c->client, NULL);
+    epoll_ctl(tls->epoll, EPOLL_CTL_DEL, c->client, NULL); /* it may live on elsewhere */
     if (c->answered)
         farewell_take(tls->options.farewell, c->client);
     else
