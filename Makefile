@@ -433,6 +433,8 @@ fuzz: ## one fuzz target (F=name S=seconds or RUNS=inputs), or all
 	$(Q)$(fuzz_make) $(addprefix build/fuzz/,$(if $(F),fuzz_$(F),$(FUZZ_TARGETS)))
 	$(Q)BUILD=build/fuzz S=$(S) RUNS=$(RUNS) F=$(F) tests/fuzz/check.sh
 
+fuzz-objects: $(call objects,$(wildcard tests/fuzz/*.c)) # for the compiler's words alone, long before they are built to run
+
 fuzz-build:
 	$(Q)$(fuzz_make) -j$(JOBS) $(addprefix build/fuzz/,$(FUZZ_TARGETS))
 
@@ -455,7 +457,7 @@ check: ## lint, gcc and clang, tests, sanitizers, fuzz, simulator, browser, inte
 	$(Q)$(CHECK) -j$(JOBS) all
 	$(Q)$(CHECK) lint
 	$(Q)$(CHECK) -j$(JOBS) unit
-	$(Q)$(CHECK) -j$(JOBS) CC=clang-14 OPT=-O0 all
+	$(Q)$(CHECK) -j$(JOBS) CC=clang-14 OPT=-O0 all fuzz-objects
 	$(Q)$(CHECK) -j$(JOBS) SAN=address unit
 	$(Q)$(CHECK) sim-check
 	$(Q)$(CHECK) system

@@ -20,6 +20,7 @@
 #include "scheduler/loop.h"
 #include "server/auth.h"
 #include "server/dataset.h"
+#include "server/farewell.h"
 #include "server/feed.h"
 #include "server/http.h"
 #include "server/job_replies.h"
@@ -44,6 +45,7 @@ static struct {
     struct tickets *tickets;
     struct services services;
     struct live *live;
+    struct farewell *farewell;
     struct http *http;
     char token[DB_TOKEN_BYTES];
     int inputs;
@@ -65,6 +67,7 @@ static void yard_close(void)
     feed_close(yard.feed);
     live_stop(yard.live);
     http_stop(yard.http);
+    farewell_free(yard.farewell);
     webhooks_stop(yard.webhooks);
     loop_stop(yard.loop);
     loop_free(yard.loop);
@@ -104,9 +107,10 @@ static void yard_open(void)
                                       .started_us = clock_monotonic_us(),
                                       .dataset_bytes = 1 << 20};
     yard.live = live_start(&yard.services, &err);
-    FUZZ_CHECK(yard.live);
-    yard.http =
-        http_start(&(struct http_options){-1, yard.socket, 2}, &yard.services, yard.live, &err);
+    yard.farewell = farewell_new(&err);
+    FUZZ_CHECK(yard.live && yard.farewell);
+    yard.http = http_start(&(struct http_options){-1, yard.socket, 2, yard.farewell},
+                           &yard.services, yard.live, &err);
     FUZZ_CHECK(yard.http);
     FUZZ_CHECK(db_tokens_add(
         yard.db, &(struct db_token_new){DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, NULL, "fuzz", 0},
